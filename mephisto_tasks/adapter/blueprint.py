@@ -51,10 +51,8 @@ def webapp_dist() -> Path:
     """The built page. Raises WebAppMissing: saying how to build it."""
     dist = Path(str(files("mephisto_tasks") / "webapp" / "dist"))
     if not (dist / "index.html").is_file():
-        raise WebAppMissing(
-            f"the rater's page is not built ({dist} has no index.html)",
-            try_="run `make install` in a clone of the repository",
-        )
+        what = f"the rater's page is not built ({dist} has no index.html)"
+        raise WebAppMissing(what, try_="run `make install` in a clone of the repository")
     return dist
 
 

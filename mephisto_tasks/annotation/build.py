@@ -347,9 +347,8 @@ def _settings(newest: JudgementRecord | None) -> StaticConfig:
     try:
         config = StaticConfig.model_validate(known)
     except ValidationError as error:
-        raise ConfigError(
-            f"the settings of this study are not those of this version ({error.errors()[0]['msg']})"
-        ) from error
+        what = f"the settings of this study are not those of this version ({error.errors()[0]['msg']})"
+        raise ConfigError(what) from error
     if config.show not in FORMS:
         raise ConfigError("--unjudged is for studies that compare two dialogues, or spot the bot")
     return config

@@ -184,9 +184,8 @@ def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:
     contexts = load_contexts(config.context_kind, _file(config.context_file))
     if needed and not all(context.bot_persona for context in contexts):
         without = next(context.context_id for context in contexts if not context.bot_persona)
-        raise ConfigError(
-            f"context {without!r} has no persona for the bot, which this study needs", where=config.context_file
-        )
+        what = f"context {without!r} has no persona for the bot, which this study needs"
+        raise ConfigError(what, where=config.context_file)
     return contexts
 
 

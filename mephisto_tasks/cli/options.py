@@ -33,9 +33,8 @@ def confirm(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
     if yes:
         return
     if not at_a_terminal():
-        raise CommandError(
-            f"{why}this is not a terminal, so you cannot be asked", try_=f"add --yes to agree. {otherwise}"
-        )
+        what = f"{why}this is not a terminal, so you cannot be asked"
+        raise CommandError(what, try_=f"add --yes to agree. {otherwise}")
     before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
     try:
         agreed = click.confirm("Go on?", default=False)
@@ -110,9 +109,8 @@ class TechniqueCommand(Command):
         except click.NoSuchOption as error:
             if misspelt(error.option_name, (option for parameter in self.params for option in parameter.opts)) is None:
                 setting = error.option_name.lstrip("-").replace("-", "_")
-                raise WrongUsage(
-                    f"no such option: {error.option_name}", try_=f"write a setting without dashes: {setting}=…"
-                ) from error
+                what = f"no such option: {error.option_name}"
+                raise WrongUsage(what, try_=f"write a setting without dashes: {setting}=…") from error
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

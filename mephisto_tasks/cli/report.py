@@ -280,9 +280,8 @@ def export(
         tell_release(released, folder, licence, as_json)
         return
     if review or only_who_agreed or without_consent_text or licence or with_viewer or with_images:
-        raise WrongUsage(
-            "--review, --only-who-agreed, --without-consent-text, --license, --viewer and --images need --release"
-        )
+        what = "--review, --only-who-agreed, --without-consent-text, --license, --viewer and --images need --release"
+        raise WrongUsage(what)
     with waiting_for("Reading the answers and writing the tables…", on_screens_only=True):
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import read_records

@@ -172,9 +172,8 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
     run_id = running_task_run(data_dir, task_name)
     where = task_options(task_name, data_dir)
     if running is None or snapshot is None or not run_id == running.task_run_id == snapshot.task_run_id:
-        raise AlreadyRunning(
-            f"task {task_name!r} is already launched from {data_dir}, and is still starting", try_="try again soon"
-        )
+        what = f"task {task_name!r} is already launched from {data_dir}, and is still starting"
+        raise AlreadyRunning(what, try_="try again soon")
     if running.task != task:
         what = f"task {task_name!r} is already launched from {data_dir} with the technique {running.task}, not {task}"
         raise CannotChange(what, try_="give the new launch a different task_name=…")

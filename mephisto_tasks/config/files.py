@@ -126,11 +126,8 @@ class ShortConf(NamedTuple):
     def check_technique(self, task: str) -> None:
         """Raises ConfigError where the file is a study of another technique."""
         if self.technique not in ("", task, recorded_as(task)):
-            raise ConfigError(
-                f"this study uses {self.technique}, not {task}",
-                where=self.where("technique"),
-                try_=f"parlai-humaneval launch {self.path}",
-            )
+            what = f"this study uses {self.technique}, not {task}"
+            raise ConfigError(what, where=self.where("technique"), try_=f"parlai-humaneval launch {self.path}")
 
     def where(self, name: str) -> str:
         """The file, and the line of a setting in it where its name is there only once."""
@@ -149,11 +146,8 @@ def read_short_conf(conf: str) -> ShortConf | None:
         return None
     begins_with = content.pop("conf", "local")
     if not isinstance(begins_with, str) or begins_with.endswith((".yaml", ".yml")):
-        raise ConfigError(
-            f"{begins_with!r} is not a config file of the task",
-            where=f"{path}: conf",
-            try_="choose one that `--list-confs` shows",
-        )
+        what = f"{begins_with!r} is not a config file of the task"
+        raise ConfigError(what, where=f"{path}: conf", try_="choose one that `--list-confs` shows")
     technique_named = str(content.pop("technique", ""))
     return ShortConf(begins_with, list(typed_settings(content)), path, technique_named)
 
@@ -166,9 +160,8 @@ def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[st
     content = read_yaml(conf_file(task), error=ConfigError)
     named = content.get("technique") if isinstance(content, dict) else None
     if not isinstance(named, str):
-        raise ConfigError(
-            "it names no technique", where=task, try_=f"add `technique: pw_turn`, or type pw_turn conf={task}"
-        )
+        what = "it names no technique"
+        raise ConfigError(what, where=task, try_=f"add `technique: pw_turn`, or type pw_turn conf={task}")
     return named, (f"conf={task}", *chosen)
 
 

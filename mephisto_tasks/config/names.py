@@ -76,9 +76,8 @@ def _check_agreement(typed: Sequence[str], full: Sequence[str]) -> None:
         before = first.setdefault(name_of(meant), override)
         values = [text.partition("=")[2].replace(" ", "") for text in (before, override)]
         if name_of(before) != name_of(override) and values[0] != values[1]:
-            raise ConfigError(
-                f"{before} and {override} are the same setting with two values", try_="leave one of them out"
-            )
+            what = f"{before} and {override} are the same setting with two values"
+            raise ConfigError(what, try_="leave one of them out")
 
 
 def no_setting(name: str, known: Collection[str]) -> ConfigError:

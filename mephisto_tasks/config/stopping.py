@@ -90,11 +90,8 @@ class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True)
             stray = [name for name in fields if name != "stop" and getattr(self, name) != fields[name].default]
             if stray:
                 them = "it" if len(stray) == 1 else "them"
-                raise InvalidValue(
-                    f"only studies with stop=decided use {them}",
-                    where=f"{' and '.join(stray)}",
-                    try_=f"add stop=decided, or leave {them} out",
-                )
+                what = f"only studies with stop=decided use {them}"
+                raise InvalidValue(what, where=f"{' and '.join(stray)}", try_=f"add stop=decided, or leave {them} out")
             return
         unused = "judge_max_cost limits the cost of a judge, but there is none"
         refuse(self.judge_max_cost is not None and not self.judge, unused, "set its file: judge=my_judge.yaml")

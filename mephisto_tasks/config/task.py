@@ -84,13 +84,11 @@ class WorkerRules(BaseModel, extra="forbid", frozen=True, use_attribute_docstrin
     def _consistent(self) -> WorkerRules:
         both = set(self.qualifications) & set(self.not_qualifications)
         if both:
-            raise ValueError(
-                f"{sorted(both)[0]!r} is in both qualifications and not_qualifications, so nobody could take part"
-            )
+            what = f"{sorted(both)[0]!r} is in both qualifications and not_qualifications, so nobody could take part"
+            raise ValueError(what)
         if self.max_units_across is not None and not self.across_tasks:
-            raise InvalidValue(
-                "max_units_across needs across_tasks, whose assignments it counts", try_="set them, or max_units"
-            )
+            what = "max_units_across needs across_tasks, whose assignments it counts"
+            raise InvalidValue(what, try_="set them, or max_units")
         if self.across_tasks and self.max_units_across is None and not self.pair_once:
             raise InvalidValue("across_tasks needs max_units_across or pair_once", try_="set one of them")
         return self

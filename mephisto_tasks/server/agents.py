@@ -12,16 +12,8 @@ from dataclasses import dataclass, field
 
 from aiohttp import WSCloseCode, web
 
+from mephisto_tasks.server import security
 from mephisto_tasks.server.packets import CLIENT_BOUND, Packet, encode, error_packet
-from mephisto_tasks.server.security import (
-    ANSWER_BURST,
-    ANSWERS_PER_SECOND,
-    STRANGERS_BURST,
-    STRANGERS_PER_SECOND,
-    RateLimit,
-    new_token,
-    same_token,
-)
 from parlai_humaneval.i18n.translate import t
 
 logger = logging.getLogger(__name__)
@@ -100,9 +92,11 @@ class Agent:
     status: str = "none"
     last_seen: float | None = None
     outbox: Outbox = field(default_factory=Outbox)
-    limit: RateLimit = field(default_factory=RateLimit)
-    answer_limit: RateLimit = field(default_factory=lambda: RateLimit(ANSWERS_PER_SECOND, ANSWER_BURST))
-    error_limit: RateLimit = field(default_factory=lambda: RateLimit(ERRORS_PER_SECOND, ERROR_BURST))
+    limit: security.RateLimit = field(default_factory=security.RateLimit)
+    answer_limit: security.RateLimit = field(
+        default_factory=lambda: security.RateLimit(security.ANSWERS_PER_SECOND, security.ANSWER_BURST)
+    )
+    error_limit: security.RateLimit = field(default_factory=lambda: security.RateLimit(ERRORS_PER_SECOND, ERROR_BURST))
     connection: Connection | None = None
     came: bool = False
     practises: bool = False
@@ -113,12 +107,12 @@ class Agent:
     def issue_token(self) -> str:
         """The agent's secret: made once, the same for every page that registers for it later."""
         if self.token is None:
-            self.token = new_token()
+            self.token = security.new_token()
         return self.token
 
     def admits(self, token: str) -> bool:
         """Whether ``token`` is this agent's; an agent that was never handed to a page admits nobody."""
-        return self.token is not None and same_token(token, self.token)
+        return self.token is not None and security.same_token(token, self.token)
 
     def become(self, status: str) -> None:
         self.status = status
@@ -198,7 +192,7 @@ class Connection:
     def __init__(self, socket: web.WebSocketResponse, cut: Callable[[], None]) -> None:
         self.agent_id: str | None = None
         self.page_id = ""
-        self.limit = RateLimit(STRANGERS_PER_SECOND, STRANGERS_BURST)
+        self.limit = security.RateLimit(security.STRANGERS_PER_SECOND, security.STRANGERS_BURST)
         self._socket = socket
         self._cut = cut
         self._queue: asyncio.Queue[Packet | None] = asyncio.Queue()

@@ -16,23 +16,10 @@ from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
-from mephisto_tasks.server import packets
+from mephisto_tasks.server import packets, security
 from mephisto_tasks.server.agents import Agent, Connection
 from mephisto_tasks.server.hosts import ONLY_HERE, Hosts, PagePolicy
 from mephisto_tasks.server.router import OperatorSilent, Router
-from mephisto_tasks.server.security import (
-    ALL_ANSWERS_BURST,
-    ALL_ANSWERS_PER_SECOND,
-    LONG,
-    NOT_OF_A_PAGE,
-    SECRETS,
-    TOO_MANY_ERRORS,
-    Browsers,
-    RateLimit,
-    Visitors,
-    new_token,
-    security_headers,
-)
 from mephisto_tasks.server.static import ImageRoutes, SideDoor, StaticFiles, plain_page
 from parlai_humaneval.display.images import SUFFIX, ImageStore
 from parlai_humaneval.i18n.translate import Offered, phrase, phrases, speaking, t
@@ -61,7 +48,9 @@ NOT_TEXT = "Only text messages are accepted here, not files."
 @dataclass(eq=False, repr=False)
 class PageSockets:
     _router: Router
-    _all: RateLimit = field(default_factory=lambda: RateLimit(ALL_ANSWERS_PER_SECOND, ALL_ANSWERS_BURST))
+    _all: security.RateLimit = field(
+        default_factory=lambda: security.RateLimit(security.ALL_ANSWERS_PER_SECOND, security.ALL_ANSWERS_BURST)
+    )
 
     async def handle(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(heartbeat=_PING_S, max_msg_size=_HARD_LIMIT)
@@ -104,9 +93,9 @@ class PageSockets:
                 self._dispatch(connection, packet)
             except packets.BadPacket as error:
                 connection.error(str(error))
-                return self._pause_s(connection, 1 + len(text) / LONG)
+                return self._pause_s(connection, 1 + len(text) / security.LONG)
             if packet.packet_type in (packets.MEPHISTO_BOUND, packets.ALIVE):
-                return self._pause_s(connection, 1 + len(text) / LONG)
+                return self._pause_s(connection, 1 + len(text) / security.LONG)
         return 0.0
 
     def _pause_s(self, connection: Connection, cost: float) -> float:
@@ -143,7 +132,7 @@ class PageSockets:
             self._router.forward(packets.MEPHISTO_BOUND, agent.agent_id, packet.data, packet.client_timestamp)
         elif packet.packet_type == packets.LOG_ERROR:
             if not self._router.log_error(agent, packet.data):
-                raise packets.BadPacket(TOO_MANY_ERRORS)
+                raise packets.BadPacket(security.TOO_MANY_ERRORS)
         else:
             raise packets.BadPacket(f"Unknown packet type “{packet.packet_type}”.")
 
@@ -193,7 +182,7 @@ class Serving:
     page: PagePolicy = ONLY_HERE
     frame_sites: Sequence[str] = ()  # other sites that may show the page
     side_door: SideDoor | None = None  # the page for other people, at a secret address
-    visitors: Visitors = field(default_factory=Visitors)  # who may send how much
+    visitors: security.Visitors = field(default_factory=security.Visitors)  # who may send how much
     guard: Guard | None = None
     site_calls: Mapping[str, Handler] = field(default_factory=dict)  # path → what answers a crowd's own calls (POST)
     hosts: Hosts = field(default_factory=Hosts)
@@ -209,7 +198,7 @@ def create_app(router: Router, static_dir: Path, serving: Serving | None = None)
     middlewares = [_speaking(serving.languages), _errors_as_json, _known_only(serving.hosts)]
     app = web.Application(client_max_size=packets.MAX_REQUEST, middlewares=middlewares)
 
-    headers = security_headers(serving.page, serving.frame_sites)
+    headers = security.security_headers(serving.page, serving.frame_sites)
 
     async def add(_: web.Request, response: web.StreamResponse) -> None:
         for name, value in headers.items():
@@ -223,7 +212,9 @@ def create_app(router: Router, static_dir: Path, serving: Serving | None = None)
         files = StaticFiles(static_dir, side_door.files)
         _Routes(side_door.router, files, visitors, side_door.guarded).add_to(app, side_door.path)
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
-    browsers = Browsers(framed=bool(serving.page.frame_ancestors or serving.frame_sites), secure=serving.secure)
+    browsers = security.Browsers(
+        framed=bool(serving.page.frame_ancestors or serving.frame_sites), secure=serving.secure
+    )
     app.add_routes([web.post(path, visitors.limited(handler)) for path, handler in serving.site_calls.items()])
     routes = _Routes(router, StaticFiles(static_dir), visitors, serving.guard, browsers, serving.fresh_ids)
     if serving.images is not None:
@@ -324,9 +315,9 @@ class _Routes:
 
     router: Router
     files: StaticFiles
-    visitors: Visitors
+    visitors: security.Visitors
     guard: Guard | None = None
-    browsers: Browsers | None = None
+    browsers: security.Browsers | None = None
     make_fresh_ids: FreshIds | None = None
     images: ImageRoutes | None = None
 
@@ -369,8 +360,8 @@ class _Routes:
         provider_data, given = body.provider_data.model_dump(), None
         if self.browsers is not None:
             shown = self.browsers.shown(request, provider_data)
-            given = None if shown else new_token()
-            provider_data[SECRETS] = [given] if given is not None else shown
+            given = None if shown else security.new_token()
+            provider_data[security.SECRETS] = [given] if given is not None else shown
         details = await self.router.register(provider_data, body.client_timestamp)
         response = _json(details)
         if (seconds := details["data"].get("try_again_s")) is not None:
@@ -387,9 +378,8 @@ class _Routes:
         body = await _body(request, packets.SubmitOnboardingBody)
         agent = self.admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
         if not agent.practises:
-            raise packets.BadPacket(
-                "This is not a practice round, so it cannot be submitted as one. The task continues."
-            )
+            what = "This is not a practice round, so it cannot be submitted as one. The task continues."
+            raise packets.BadPacket(what)
         data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
         return _json(await self.router.submit_onboarding(agent, data, body.client_timestamp))
 
@@ -397,9 +387,8 @@ class _Routes:
         body = await _body(request, packets.SubmitTaskBody)
         agent = self.admitted(body.USED_AGENT_ID, body.agent_token)
         if agent.practises:
-            raise packets.BadPacket(
-                "This is a practice round, so it cannot be submitted as a task. The practice continues."
-            )
+            what = "This is a practice round, so it cannot be submitted as a task. The practice continues."
+            raise packets.BadPacket(what)
         if "files" in body.final_data:  # Mephisto would fetch what stands there
             raise packets.BadPacket("Files cannot be submitted.")
         self.router.submit_task(agent, body.final_data, body.client_timestamp)
@@ -418,9 +407,9 @@ class _Routes:
         body = await _body(request, packets.LogErrorBody)
         agent = self.router.agents.find(body.USED_AGENT_ID or "")
         if agent is None or not agent.admits(body.agent_token):
-            raise web.HTTPForbidden(reason=NOT_OF_A_PAGE)
+            raise web.HTTPForbidden(reason=security.NOT_OF_A_PAGE)
         if not self.router.log_error(agent, body.error_data):
-            raise web.HTTPTooManyRequests(reason=TOO_MANY_ERRORS)
+            raise web.HTTPTooManyRequests(reason=security.TOO_MANY_ERRORS)
         return _json({"status": "Error log sent!"})
 
     async def is_alive(self, _: web.Request) -> web.Response:

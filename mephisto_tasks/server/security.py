@@ -137,11 +137,8 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
         try:
             networks.append(ipaddress.ip_network(str(text), strict=False))
         except ValueError as error:
-            raise InvalidValue(
-                f"{text!r} is neither an address nor a network",
-                where="trusted_proxies",
-                try_="write them as [127.0.0.1,10.0.0.0/8]",
-            ) from error
+            what = f"{text!r} is neither an address nor a network"
+            raise InvalidValue(what, where="trusted_proxies", try_="write them as [127.0.0.1,10.0.0.0/8]") from error
     return tuple(networks)
 
 

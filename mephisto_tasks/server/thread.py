@@ -200,9 +200,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise PortInUse(host, port) from error
-        raise CannotListen(
-            f"Cannot listen on {host}:{port} ({error.strerror})", try_="set hostname and port"
-        ) from error
+        what = f"Cannot listen on {host}:{port} ({error.strerror})"
+        raise CannotListen(what, try_="set hostname and port") from error
     return listener
 
 

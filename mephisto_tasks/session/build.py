@@ -86,11 +86,8 @@ class Setup(Generic[C]):
         begun = len(finished_by_worker(self.data_dir, task_name))
         if begun and config.prereg not in ("", before):
             known = f"as {parse_preregistration(before, 'prereg').name}" if before else "without a preregistration"
-            raise ConfigError(
-                f"task {task_name!r} began {known}, and has collected {counted(begun, 'answer')} since then",
-                where="prereg",
-                try_="leave prereg as it was, or begin another study: task_name=…",
-            )
+            what = f"task {task_name!r} began {known}, and has collected {counted(begun, 'answer')} since then"
+            raise ConfigError(what, where="prereg", try_="leave prereg as it was, or begin another study: task_name=…")
         config.prereg = config.prereg or before
         facts = parse_preregistration(config.prereg, "prereg")
         # A later launch need not name it.

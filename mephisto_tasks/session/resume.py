@@ -126,9 +126,8 @@ class Recorded:
     def must_be_over(self) -> None:
         """Something new is about to happen. Raises DoesNotFit: more is on record than the world asked for."""
         if self._next:
-            raise DoesNotFit(
-                f"the record continues with {self._next[0].event!r}, which is not what this dialogue would ask now"
-            )
+            what = f"the record continues with {self._next[0].event!r}, which is not what this dialogue would ask now"
+            raise DoesNotFit(what)
 
 
 def part_id(beginning: log.Event) -> str | None:

@@ -127,10 +127,8 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
         if not _locked(descriptor):
             is_new = False
             holder = _read(path).get("pid", "unknown")
-            raise AlreadyRunning(
-                f"task {task_name!r} is already launched from {data_dir} (process {holder})",
-                try_="stop that launch first, or give the new launch a different task_name=…",
-            )
+            what = f"task {task_name!r} is already launched from {data_dir} (process {holder})"
+            raise AlreadyRunning(what, try_="stop that launch first, or give the new launch a different task_name=…")
         if not _is_still(path, descriptor):
             is_new = False
             raise AlreadyRunning(f"another launch of task {task_name!r} has failed just now", try_="launch again")

@@ -144,10 +144,8 @@ def database_file(data_dir: Path) -> Path:
     """Mephisto's database in a data directory. Raises ResultsError."""
     path = data_dir / "database.db"
     if not path.is_file():
-        raise ResultsError(
-            f"there is no Mephisto database in {data_dir}",
-            try_="name the directory that the task was launched with (--data-dir)",
-        )
+        what = f"there is no Mephisto database in {data_dir}"
+        raise ResultsError(what, try_="name the directory that the task was launched with (--data-dir)")
     return path
 
 
@@ -220,9 +218,8 @@ def check_task(data_dir: Path, task_name: str) -> None:
 
 def no_such_task(data_dir: Path, task_name: str, names: Sequence[str]) -> ResultsError:
     known = f"choose one of its tasks: {', '.join(names)}" if names else "it has no task yet"
-    return ResultsError(
-        f"there is no task {task_name!r} in {data_dir}", try_=known, misspelt=misspelt(task_name, names)
-    )
+    what = f"there is no task {task_name!r} in {data_dir}"
+    return ResultsError(what, try_=known, misspelt=misspelt(task_name, names))
 
 
 def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:

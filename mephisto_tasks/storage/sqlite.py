@@ -100,11 +100,8 @@ class Database:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         known = len(self.migrations or ())
         if version > known:
-            raise self.error(
-                f"a newer version of this program wrote it (its form is {version}, this program knows {known})",
-                where=self.path,
-                try_="update parlai-humaneval; nothing was changed",
-            )
+            what = f"a newer version of this program wrote it (its form is {version}, this program knows {known})"
+            raise self.error(what, where=self.path, try_="update parlai-humaneval; nothing was changed")
         return int(version)
 
     def _migrate(self, connection: sqlite3.Connection) -> None:

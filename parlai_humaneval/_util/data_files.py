@@ -42,9 +42,8 @@ def read_text(path: Path, expected: str = "", error: type[HumanevalError] = Data
         what = f"cannot be read ({problem.strerror})"
         raise error(what, where=path, try_=expected, misspelt=nearest_file(path)) from problem
     except UnicodeDecodeError as problem:
-        raise error(
-            f"is not text in UTF-8 (byte {problem.start + 1})", where=path, try_="save it as UTF-8"
-        ) from problem
+        what = f"is not text in UTF-8 (byte {problem.start + 1})"
+        raise error(what, where=path, try_="save it as UTF-8") from problem
 
 
 def nearest_file(path: Path) -> Misspelt | None:

@@ -85,9 +85,8 @@ def check_release(name: str) -> None:
     """Ask that ParlAI or Mephisto, where installed, is of the tested line. Raises UntestedRelease."""
     tested, there = ENGINES[name], installed(name)
     if there and (_numbers(there)[:2] != _numbers(tested)[:2] or _numbers(there) < _numbers(tested)):
-        raise UntestedRelease(
-            f"{NAMES[name]} {there} is installed, but {DISTRIBUTION} works with {tested}", f"run `{SETUP}`"
-        )
+        what = f"{NAMES[name]} {there} is installed, but {DISTRIBUTION} works with {tested}"
+        raise UntestedRelease(what, f"run `{SETUP}`")
 
 
 def check_code(target: Any, digest: str) -> None:

@@ -185,11 +185,8 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
     given = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
     if given and not stop:
         named = " and ".join(given)
-        raise PlanError(
-            "this is only for studies with stop=decided",
-            where=named,
-            try_=f"add --stop decided, or leave {named} out",
-        )
+        what = "this is only for studies with stop=decided"
+        raise PlanError(what, where=named, try_=f"add --stop decided, or leave {named} out")
     if stop and "judge_agreement" in typed:
         raise PlanError.of("judge_stop")
 

@@ -142,9 +142,8 @@ def read_words(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise FilterError(
-            f"cannot be read ({error})", where=path, try_="expected a text file with one word per line"
-        ) from error
+        what = f"cannot be read ({error})"
+        raise FilterError(what, where=path, try_="expected a text file with one word per line") from error
     words = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     bare = next((word for word in words if not any(character.isalnum() for character in word)), None)
     if bare is not None:

@@ -312,17 +312,14 @@ class ReplyDisplay(BaseModel, extra="forbid", use_attribute_docstrings=True):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.filter == "none" and (self.filter_words_file or self.filter_classifier):
-            raise InvalidValue(
-                "filter_words_file and filter_classifier do nothing with filter=none", try_="set filter=mask or block"
-            )
+            what = "filter_words_file and filter_classifier do nothing with filter=none"
+            raise InvalidValue(what, try_="set filter=mask or block")
         if self.disclosure_classifier and self.hide_ai_talk is False:
-            raise InvalidValue(
-                "disclosure_classifier does nothing with hide_ai_talk=false", try_="leave one of them out"
-            )
+            what = "disclosure_classifier does nothing with hide_ai_talk=false"
+            raise InvalidValue(what, try_="leave one of them out")
         if self.filter_classifier and self.filter != "block":
-            raise InvalidValue(
-                "`filter_classifier` judges whole replies, so no part of a reply can be masked", try_="say filter=block"
-            )
+            what = "`filter_classifier` judges whole replies, so no part of a reply can be masked"
+            raise InvalidValue(what, try_="say filter=block")
         return self
 
 
@@ -347,19 +344,14 @@ class ReplySettings(ReplyDisplay):
     @model_validator(mode="after")
     def _streamable(self) -> Self:
         if self.streaming and self.typing != "none":
-            raise InvalidValue(
-                f"streaming shows replies as they come, but typing={self.typing} delays them", try_="use one of the two"
-            )
+            what = f"streaming shows replies as they come, but typing={self.typing} delays them"
+            raise InvalidValue(what, try_="use one of the two")
         if self.streaming and self.filter == "block":
-            raise InvalidValue(
-                "filter=block judges whole replies, but streaming shows their beginnings",
-                try_="use filter=mask, or streaming=false",
-            )
+            what = "filter=block judges whole replies, but streaming shows their beginnings"
+            raise InvalidValue(what, try_="use filter=mask, or streaming=false")
         if self.streaming and self.disclosure_classifier not in ("", NO_CLASSIFIER):
-            raise InvalidValue(
-                "disclosure_classifier judges whole replies, but streaming shows their beginnings",
-                try_="leave one of them out",
-            )
+            what = "disclosure_classifier judges whole replies, but streaming shows their beginnings"
+            raise InvalidValue(what, try_="leave one of them out")
         return self
 
 

@@ -154,9 +154,8 @@ def catalogue(path: Path) -> Any:
     except (PoFileError, UnicodeDecodeError, UnknownLocaleError, ValueError) as error:
         raise CatalogueError(f"cannot be read as a PO file of a language ({error})", where=path) from error
     if wrong := wrong_places(found):
-        raise CatalogueError(
-            f"translations must have the same {{placeholders}} as the English text: {'; '.join(wrong)}", where=path
-        )
+        what = f"translations must have the same {{placeholders}} as the English text: {'; '.join(wrong)}"
+        raise CatalogueError(what, where=path)
     return found
 
 

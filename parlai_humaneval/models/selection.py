@@ -94,9 +94,8 @@ def model_given(
         return _function(beside, function, zoo)
     there = [str(path.parent / name.name) for name in _entries(path.parent)]
     meant = misspelt(given, [*there, *zoo], cutoff=0.7, most=2, spelled=str(path))
-    raise ZooError(
-        f"there is no file, folder or model “{given}”", misspelt=meant, try_=() if meant else f"expected {_WORTH}"
-    )
+    what = f"there is no file, folder or model “{given}”"
+    raise ZooError(what, misspelt=meant, try_=() if meant else f"expected {_WORTH}")
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -39,8 +39,6 @@ class Pseudonymizer:
         except OSError as error:
             raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}") from error
         if len(secret) != KEY_BYTES:
-            raise PseudonymKeyError(
-                f"{path} is not a pseudonym key ({len(secret)} bytes instead of {KEY_BYTES})",
-                try_="put the right file back, or remove it to begin with new pseudonyms",
-            )
+            what = f"{path} is not a pseudonym key ({len(secret)} bytes instead of {KEY_BYTES})"
+            raise PseudonymKeyError(what, try_="put the right file back, or remove it to begin with new pseudonyms")
         return cls(secret)

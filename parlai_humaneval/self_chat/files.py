@@ -109,9 +109,8 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise SelfChatError(
-                "another run is writing here", where=folder, try_="wait for it, or choose another folder"
-            ) from error
+            what = "another run is writing here"
+            raise SelfChatError(what, where=folder, try_="wait for it, or choose another folder") from error
         except OSError:  # some file systems of clusters know no locks
             logger.warning("%s: its file system has no locks; make sure that no two runs write here at once", folder)
         yield

@@ -84,9 +84,8 @@ def _shards_in(folder: Path) -> list[Path]:
         return [folder]
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and _is_shard(path))
     if not inside:
-        raise SelfChatError(
-            "holds no shard", where=folder, try_="make shards by `parlai-humaneval self-chat --shard 1/4`"
-        )
+        what = "holds no shard"
+        raise SelfChatError(what, where=folder, try_="make shards by `parlai-humaneval self-chat --shard 1/4`")
     return inside
 
 
@@ -102,9 +101,8 @@ def _parts_in(folder: Path) -> list[_Part]:
         beside = path.with_name(f"{path.stem}.metadata")
         metadata = dialogue_files.read_metadata(beside)
         if metadata is None or dialogue_files.SHARD not in metadata["identity"]:
-            raise SelfChatError(
-                f"belongs to no shard, or {beside.name} next to it is damaged", where=path, try_="move it elsewhere"
-            )
+            what = f"belongs to no shard, or {beside.name} next to it is damaged"
+            raise SelfChatError(what, where=path, try_="move it elsewhere")
         identity = dict(metadata["identity"])
         shard = shard_of(identity.pop(dialogue_files.SHARD))
         first, second = identity["pair"]
@@ -130,9 +128,8 @@ def _check_counts(parts: Sequence[_Part]) -> None:
             raise SelfChatError(what, where=part.path, try_="generate the shard again with --force")
         other = there.setdefault((part.shard, part.pair), part.path)
         if other != part.path:
-            raise SelfChatError(
-                f"shard {part.shard} appears twice: {other} and {part.path}", try_="leave one of them out"
-            )
+            what = f"shard {part.shard} appears twice: {other} and {part.path}"
+            raise SelfChatError(what, try_="leave one of them out")
 
 
 def _check_alike(parts: Sequence[_Part]) -> None:

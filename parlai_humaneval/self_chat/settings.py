@@ -100,9 +100,8 @@ def pairs_of(models: Sequence[str], *, pairs: bool) -> list[Pair]:
     if not pairs:
         return [(name, name) for name in models]
     if len(models) < 2:
-        raise SelfChatError(
-            f"a pair takes two models, but only {models[0]} is named", try_="name more, or leave out pairs"
-        )
+        what = f"a pair takes two models, but only {models[0]} is named"
+        raise SelfChatError(what, try_="name more, or leave out pairs")
     return list(itertools.combinations(models, 2))
 
 
@@ -146,9 +145,8 @@ def start_path(settings: SelfChatSettings) -> Path | None:
     if settings.start_file:
         return Path(settings.start_file).expanduser()
     if settings.start == "contexts" and settings.context_kind != "jsonl":
-        raise SelfChatError(
-            f"contexts of {settings.context_kind} are not packaged", try_="name their file as start_file"
-        )
+        what = f"contexts of {settings.context_kind} are not packaged"
+        raise SelfChatError(what, try_="name their file as start_file")
     files = {"openers": packaged("openers.txt"), "first_exchange": PACKAGED_CORPUS, "contexts": packaged_contexts()}
     return files.get(settings.start)
 

@@ -170,9 +170,8 @@ _KNOWN: dict[str, Technique] = {}
 def register(entry: Technique) -> None:
     """Add a technique. Raises ValueError."""
     if _KNOWN.setdefault(entry.name, entry) != entry:
-        raise ValueError(
-            f"there is a technique {entry.name!r} already ({_KNOWN[entry.name].title}): choose another name"
-        )
+        what = f"there is a technique {entry.name!r} already ({_KNOWN[entry.name].title}): choose another name"
+        raise ValueError(what)
 
 
 def techniques(engine: Engine | None = None) -> dict[str, Technique]:

@@ -11,17 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mephisto_tasks.admission.visits import (
-    Arrival,
-    OnlyLooks,
-    Outcome,
-    Parameters,
-    Refusal,
-    TurnedAway,
-    Visit,
-    Visitor,
-    instead_of_returning,
-)
+from mephisto_tasks.admission import visits
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace
 from mephisto_tasks.crowds.link.datastore import FILE, VISIT, LinkDatastore
 from mephisto_tasks.storage.provider_names import LINK
@@ -50,37 +40,37 @@ class Door(Protocol):
     @property
     def takes_back(self) -> bool: ...  # whether visitors came from a site to which they return the task
 
-    def arrival(self, parameters: Parameters) -> Arrival | None:
+    def arrival(self, parameters: visits.Parameters) -> visits.Arrival | None:
         """Who came; None: no parameters of this door. Raises TurnedAway: they are forged, expired, or too few."""
 
-    def begins(self, arrival: Arrival) -> None:
+    def begins(self, arrival: visits.Arrival) -> None:
         """Note that the visitor begins, who so far may only have looked. Raises TurnedAway."""
 
-    def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def exit(self, arrival: visits.Arrival, outcome: visits.Outcome) -> Redirect | None:
         """Where the visitor goes in the end; None: they may just close the page."""
 
 
-def read_parameters(sent: object) -> Parameters:
+def read_parameters(sent: object) -> visits.Parameters:
     """The parameters of an address, which a page sends as pairs of a name and a value. Raises TurnedAway."""
     if not isinstance(sent, Sequence) or isinstance(sent, str) or len(sent) > MOST_PARAMETERS:
-        raise TurnedAway(UNREADABLE)
+        raise visits.TurnedAway(UNREADABLE)
     parameters: dict[str, str] = {}
     for pair in sent:
         match pair:
             case [str(name), str(value)] if len(name) <= LONGEST_NAME and len(value) <= LONGEST_VALUE:
                 if parameters.setdefault(name, value) != value:
-                    raise TurnedAway(TWICE)
+                    raise visits.TurnedAway(TWICE)
             case _:
-                raise TurnedAway(UNREADABLE)
+                raise visits.TurnedAway(UNREADABLE)
     return parameters
 
 
-def arrival_by(doors: Sequence[Door], parameters: Parameters) -> Arrival:
+def arrival_by(doors: Sequence[Door], parameters: visits.Parameters) -> visits.Arrival:
     """Who came, as the first door says that knows the parameters. Raises TurnedAway."""
     for door in doors:
         if (arrival := door.arrival(parameters)) is not None:
             return arrival
-    raise TurnedAway(NO_LINK)
+    raise visits.TurnedAway(NO_LINK)
 
 
 OTHER_PERSON = PHRASES["other_person"]
@@ -104,24 +94,24 @@ class Reception:
         self._store, self._doors = store, doors
         self._task_name, self._provider_type = task_name, provider_type
 
-    def identify(self, visitor: Visitor) -> Refusal | None:
+    def identify(self, visitor: visits.Visitor) -> visits.Refusal | None:
         """Who comes, by ``parameters`` of their page's address, which count alone; and the visits that they claim."""
         try:
             arrival = arrival_by(self._doors, read_parameters(visitor.data.get("parameters")))
-        except TurnedAway as turned_away:
+        except visits.TurnedAway as turned_away:
             return _wrong_link(turned_away)
         visitor.arrival = arrival
         visitor.worker_name = visitor.known_as = arrival.worker_name
         visitor.vouched, visitor.visits = arrival.vouched, self._claimed_by(arrival)
         return None
 
-    def refusal(self, visitor: Visitor) -> Refusal | None:
+    def refusal(self, visitor: visits.Visitor) -> visits.Refusal | None:
         """Why a visitor does not come in, by their visit and what their page is ``here_to`` do: ``look``, ``begin``, …."""
         arrival, here_to = visitor.arrival, visitor.data.get("here_to", "begin")
         assert arrival is not None, "visitors are identified first"
         try:
             visit = self._visit_of(arrival, visitor.pages.is_open)
-        except TurnedAway as turned_away:
+        except visits.TurnedAway as turned_away:
             return _wrong_link(turned_away)
         visitor.at_work = visit is not None and visit.status == "here" and visitor.pages.is_open(visit.registration)
         visitor.visits = [] if visit is None else [visit]
@@ -141,7 +131,7 @@ class Reception:
             visitor.worker = next(iter(visitor.pages.find_workers(arrival.worker_name)), None)
         return None
 
-    def begin(self, visitor: Visitor) -> Refusal | None:
+    def begin(self, visitor: visits.Visitor) -> visits.Refusal | None:
         """The visit begins, and Mephisto is told of it in the place of what the page sent."""
         arrival = visitor.arrival
         assert arrival is not None, "visitors are identified first"
@@ -149,7 +139,7 @@ class Reception:
         try:
             if door is not None and not visitor.at_work:
                 door.begins(arrival)
-        except TurnedAway as turned_away:
+        except visits.TurnedAway as turned_away:
             return _wrong_link(turned_away)
         begun = self._begin(arrival, next(iter(visitor.visits), None), visitor.at_work)
         visitor.visits = [begun]
@@ -162,11 +152,13 @@ class Reception:
         }
         return None
 
-    def _farewell(self, kind: str, words: tuple[str, str], arrival: Arrival, outcome: Outcome) -> Refusal:
+    def _farewell(
+        self, kind: str, words: tuple[str, str], arrival: visits.Arrival, outcome: visits.Outcome
+    ) -> visits.Refusal:
         title, text = words
-        return Refusal(kind, kind, text, title=title, outcome=outcome, redirect=self._exit(arrival, outcome))
+        return visits.Refusal(kind, kind, text, title=title, outcome=outcome, redirect=self._exit(arrival, outcome))
 
-    def _claimed_by(self, arrival: Arrival) -> list[Visit]:
+    def _claimed_by(self, arrival: visits.Arrival) -> list[visits.Visit]:
         """What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished."""
         newest = self._store.newest_of(self._task_name, arrival.worker_name)
         claimed = [newest] if newest is not None and newest.status in ("here", "timed_out") else []
@@ -174,7 +166,7 @@ class Reception:
         is_theirs = known is not None and known.worker_name == arrival.worker_name
         return [*claimed, known] if known is not None and is_theirs and known not in claimed else claimed
 
-    def _visit_of(self, arrival: Arrival, is_open: Callable[[str], bool]) -> Visit | None:
+    def _visit_of(self, arrival: visits.Arrival, is_open: Callable[[str], bool]) -> visits.Visit | None:
         """The visit (with sessions: that of the session) to go on with. Raises TurnedAway: it is somebody else's."""
         newest = self._store.newest_of(self._task_name, arrival.worker_name)
         if newest is not None and not (newest.status == "here" and is_open(newest.registration)):
@@ -183,12 +175,12 @@ class Reception:
             return newest
         known = self._store.of_session(self._task_name, arrival.door, arrival.session)
         if known is not None and known.worker_name != arrival.worker_name:
-            raise TurnedAway(OTHER_PERSON)
+            raise visits.TurnedAway(OTHER_PERSON)
         if known is not None and known.status in ("complete", "returned"):
             return known
         return newest or known
 
-    def _begin(self, arrival: Arrival, visit: Visit | None, at_work: bool) -> Visit:
+    def _begin(self, arrival: visits.Arrival, visit: visits.Visit | None, at_work: bool) -> visits.Visit:
         if visit is None:
             return self._store.add(self._task_name, arrival)
         if visit.session == arrival.session and visit.arrival.door == arrival.door:
@@ -197,7 +189,7 @@ class Reception:
         known = arrival.session and self._store.of_session(self._task_name, arrival.door, arrival.session)
         return self._store.go_on_as(visit, known or self._store.add(self._task_name, arrival))
 
-    def exit(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+    def exit(self, worker_name: str, outcome: visits.Outcome) -> Redirect | None:
         """Where a worker goes whose newest visit ends so. Mephisto tells how units end; who had none yet, ends here."""
         visit = self._store.newest_of(self._task_name, worker_name)
         if visit is None:
@@ -209,10 +201,10 @@ class Reception:
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
         """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
         if redirect is not None:
-            return instead_of_returning(text, t("go back to {site}", site=redirect.site))
+            return visits.instead_of_returning(text, t("go back to {site}", site=redirect.site))
         visit = self._store.newest_of(self._task_name, worker_name)
         closes = visit is not None and not self._takes_back(visit.arrival)
-        return instead_of_returning(text, t("close this page")) if closes else text
+        return visits.instead_of_returning(text, t("close this page")) if closes else text
 
     def work_done(self, agent_id: str) -> None:
         self._store.end_of_agent(agent_id, "complete")
@@ -226,25 +218,27 @@ class Reception:
         """Those of these units' agents that were given back at the panel, as another process read."""
         return self._store.returned_agents(agent_ids)
 
-    def _exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+    def _exit(self, arrival: visits.Arrival, outcome: visits.Outcome) -> Redirect | None:
         door = self._door_of(arrival)
         return None if door is None else door.exit(arrival, outcome)
 
-    def _takes_back(self, arrival: Arrival) -> bool:
+    def _takes_back(self, arrival: visits.Arrival) -> bool:
         """Of a door that this launch does not have, it is taken that there was a site."""
         door = self._door_of(arrival)
         return door is None or door.takes_back
 
-    def _door_of(self, arrival: Arrival) -> Door | None:
+    def _door_of(self, arrival: visits.Arrival) -> Door | None:
         return next((door for door in self._doors if door.name == arrival.door), None)
 
 
-def _wrong_link(turned_away: TurnedAway) -> Refusal:
-    if isinstance(turned_away, OnlyLooks):
+def _wrong_link(turned_away: visits.TurnedAway) -> visits.Refusal:
+    if isinstance(turned_away, visits.OnlyLooks):
         more = {"preview": True}
-        return Refusal("preview", "looks at the preview", str(turned_away), outcome=None, turns_away=False, more=more)
+        return visits.Refusal(
+            "preview", "looks at the preview", str(turned_away), outcome=None, turns_away=False, more=more
+        )
     why, title = "came with an address that is not valid", turned_away.title or WRONG_LINK
-    return Refusal("wrong_link", why, str(turned_away), title=title)
+    return visits.Refusal("wrong_link", why, str(turned_away), title=title)
 
 
 GO_ON_THERE_BY_LINK = PHRASES["go_on_there_by_link"]

@@ -450,9 +450,8 @@ def _file(name: str) -> Path:
 def _checked(given: SecretStr) -> SecretStr:
     token = SecretStr(given.get_secret_value().strip())
     if not _is_word(token):
-        raise ProlificError(
-            "this is not an API token of Prolific: it must be one word of plain letters", try_=NEW_TOKEN
-        )
+        what = "this is not an API token of Prolific: it must be one word of plain letters"
+        raise ProlificError(what, try_=NEW_TOKEN)
     return token
 
 

@@ -87,9 +87,8 @@ class ProlificLaunch(LinkLaunch):
                 draft=bool(settings["draft_only"]),
             )
             if self._asked.reward == 0:
-                raise ConfigError(
-                    "Prolific requires that people are paid", where="task_reward", try_="set task_reward=…"
-                )
+                what = "Prolific requires that people are paid"
+                raise ConfigError(what, where="task_reward", try_="set task_reward=…")
             wanted, said = self._filters()
             self._asked = replace(self._asked, set_aside=self._set_aside())
             quoted = quote.quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())

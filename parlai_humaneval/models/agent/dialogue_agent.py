@@ -257,9 +257,8 @@ def history_limit(given: Any) -> HistoryLimit:
         return HistoryLimit()
     written = _WRITTEN.fullmatch(str(given))
     if written is None or int(written[1]) < 1:
-        raise ValueError(
-            f"{OPTION} must be a number of turns or of tokens, such as “20 turns” or “4000 tokens”, not “{given}”"
-        )
+        what = f"{OPTION} must be a number of turns or of tokens, such as “20 turns” or “4000 tokens”, not “{given}”"
+        raise ValueError(what)
     return HistoryLimit(**{f"{written[2].lower()}s": int(written[1])})
 
 

@@ -199,9 +199,8 @@ def _connect(opt: Opt, concurrency: int) -> ChatServer:
         raise ValueError("request_timeout_s must be above 0, and request_retries at least 0")
     model = opt.get("served_model")
     if not model:
-        raise ValueError(
-            "served_model is missing: the name by which the server calls its model (GET /models lists them)"
-        )
+        what = "served_model is missing: the name by which the server calls its model (GET /models lists them)"
+        raise ValueError(what)
     address = _address(opt)
     variable = str(opt.get("api_key_env", KEY_VARIABLE) or "").strip()
     if variable and not is_variable_name(variable):
@@ -220,13 +219,11 @@ def _address(opt: Opt) -> str:
     parts = urlsplit(address)
     if parts.username or parts.password or parts.query:
         # What it was is not told: the message is logged.
-        raise ValueError(
-            "base_url must not contain a user, password or query: a key belongs in an environment variable"
-        )
+        what = "base_url must not contain a user, password or query: a key belongs in an environment variable"
+        raise ValueError(what)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(
-            f"base_url must be an http or https address, such as http://localhost:8000/v1, not {address!r}"
-        )
+        what = f"base_url must be an http or https address, such as http://localhost:8000/v1, not {address!r}"
+        raise ValueError(what)
     return base_of(address)
 
 

@@ -73,9 +73,8 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
     config.max_length, config.min_length = (None, None) if is_transformers_5() else (UNSET_MAX_LENGTH, 0)
     config.update(**{name: value for name, value in options.items() if value is not None})
     if config.do_sample and config.num_beams > 1:
-        raise InvalidValue(
-            "num_beams searches for the likeliest reply and do_sample draws one", try_="choose one of them"
-        )
+        what = "num_beams searches for the likeliest reply and do_sample draws one"
+        raise InvalidValue(what, try_="choose one of them")
     if pretrained.context is not None and config.max_new_tokens >= pretrained.context:
         raise ValueError(f"max_new_tokens {config.max_new_tokens} leaves no room in {pretrained.context} tokens")
     config.min_new_tokens = min(config.min_new_tokens, config.max_new_tokens)

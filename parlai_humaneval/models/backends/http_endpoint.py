@@ -15,18 +15,7 @@ from parlai.core.opt import Opt
 
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.models.agent.isolation import quiet_http_log
-from parlai_humaneval.models.backends.base import (
-    CONCURRENCY,
-    GREETING,
-    MAX_BYTES,
-    Absence,
-    BadAnswer,
-    ContractAgent,
-    Heard,
-    Said,
-    absence_of,
-    shown,
-)
+from parlai_humaneval.models.backends import base
 from parlai_humaneval.models.zoo import secrets
 
 CONNECT_RETRIES = 5
@@ -52,7 +41,7 @@ class Endpoint:
         self._variable = str(options.get("authorization_env") or "").strip()
         self._key = _authorization(self._variable)
         quiet_http_log()
-        limits = httpx.Limits(max_connections=int(options.get("concurrency") or CONCURRENCY))
+        limits = httpx.Limits(max_connections=int(options.get("concurrency") or base.CONCURRENCY))
         retries = options.get("connect_retries")
         self._client = httpx.Client(
             headers={"Accept": "application/json", **({"Authorization": self._key} if self._key else {})},
@@ -68,10 +57,10 @@ class Endpoint:
             return self.without_key(self._post(question, timeout_s).decode("utf-8", "surrogateescape")).encode(
                 "utf-8", "surrogateescape"
             )
-        except BadAnswer as error:
+        except base.BadAnswer as error:
             message, final, absence = self.without_key(str(error)), error.final, error.absence
         # Outside of the handler: what httpx raised may hold what the server said.
-        raise BadAnswer(message, final=final, absence=absence)
+        raise base.BadAnswer(message, final=final, absence=absence)
 
     def without_key(self, text: str) -> str:
         return secrets.without_key(text, self._key)
@@ -88,23 +77,24 @@ class Endpoint:
                 body = b""
                 for chunk in response.iter_bytes():
                     body += chunk
-                    if len(body) > MAX_BYTES:
-                        raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes", where=self.name)
+                    if len(body) > base.MAX_BYTES:
+                        raise base.BadAnswer(f"the answer is longer than {base.MAX_BYTES:,} bytes", where=self.name)
                     if time.monotonic() > until:
                         raise TimeoutError
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise BadAnswer(f"{self.name} cannot be reached: {error}", absence=Absence()) from error
+            raise base.BadAnswer(f"{self.name} cannot be reached: {error}", absence=base.Absence()) from error
         except (httpx.TimeoutException, TimeoutError) as error:
             late = f"{self.name} gave no answer within {timeout_s:g} s"
-            raise BadAnswer(late, absence=Absence(sure=False)) from error
+            raise base.BadAnswer(late, absence=base.Absence(sure=False)) from error
         except httpx.HTTPError as error:
             cut = f"{self.name} closed the connection in the middle of its answer: {error}"
-            raise BadAnswer(cut, absence=Absence(sure=False)) from error
+            raise base.BadAnswer(cut, absence=base.Absence(sure=False)) from error
         status = response.status_code
         if status == HTTPStatus.OK:
             return body
         if response.has_redirect_location:
-            raise BadAnswer(f"{self.name} redirects to another address (status {status})", try_="set url to that one")
+            what = f"{self.name} redirects to another address (status {status})"
+            raise base.BadAnswer(what, try_="set url to that one")
         said = self.without_key(body.decode("utf-8", "replace"))  # before it is cut
         about_key = secrets.refused_key(
             status, said, variable=self._variable, option="authorization_env", sent=bool(self._key)
@@ -112,11 +102,11 @@ class Endpoint:
         advice = _ADVICE.get(status, "")
         if secrets.speaks_chat(self.name):
             advice = f": {_CHAT_AGENT.format(base=secrets.base_of(self.name))}"
-        raise BadAnswer(
-            f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said.encode())}"
+        raise base.BadAnswer(
+            f"{self.name} answered with status {status} {response.reason_phrase}: {base.shown(said.encode())}"
             f"{about_key or advice}",
             final=bool(about_key),
-            absence=None if about_key else absence_of(status, response.headers.get("Retry-After")),
+            absence=None if about_key else base.absence_of(status, response.headers.get("Retry-After")),
         )
 
 
@@ -151,7 +141,7 @@ def _authorization(variable: str) -> str:
 
 
 @register_agent("parlai_humaneval/http_endpoint")
-class HttpEndpointAgent(ContractAgent):
+class HttpEndpointAgent(base.ContractAgent):
     """Posts the question; a server that refuses connections is given some seconds, and redirects are not followed."""
 
     OPTIONS = "http_endpoint"
@@ -173,12 +163,12 @@ class HttpEndpointAgent(ContractAgent):
             return
         self.endpoint = Endpoint(opt)
         try:
-            self.ask(GREETING)
+            self.ask(base.GREETING)
         except BaseException:
             self.endpoint.close()
             raise
 
-    def ask(self, heard: Heard) -> Said:
+    def ask(self, heard: base.Heard) -> base.Said:
         said = super().ask(heard)
         return replace(said, text=self.endpoint.without_key(said.text))  # JSON has several spellings for a key
 

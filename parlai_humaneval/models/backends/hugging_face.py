@@ -206,9 +206,8 @@ def _explanation(path: str, error: Exception) -> ZooError:
     if Path(path).is_dir():
         return _of_folder(Path(path), said)
     if is_folder(path):
-        return ZooError(
-            f"the folder {path} does not exist", try_="set hf_model to a model's folder, or to its name on Hugging Face"
-        )
+        what = f"the folder {path} does not exist"
+        return ZooError(what, try_="set hf_model to a model's folder, or to its name on Hugging Face")
     if any(word in said.lower() for word in ("gated", "401", "403")):
         return ZooError(
             f"{path} is not public, or there is no model with this name: accept its terms on "

@@ -22,20 +22,10 @@ from parlai_humaneval.display.images import IMAGES_FIELD, decoded
 from parlai_humaneval.display.text import parted
 from parlai_humaneval.models.agent import dialogue_agent as agents
 from parlai_humaneval.models.agent.names import is_transformers_5
-from parlai_humaneval.models.backends import prompting
+from parlai_humaneval.models.backends import hugging_face, prompting
 from parlai_humaneval.models.backends.base import INFO_FIELD, Heard
 from parlai_humaneval.models.backends.continuous import ContinuousBatch, can_grow
 from parlai_humaneval.models.backends.generation import SEARCH_OPTIONS, generate, search_config, wordless
-from parlai_humaneval.models.backends.hugging_face import (
-    DTYPES,
-    Kind,
-    Pretrained,
-    check_memory,
-    device_of,
-    explained,
-    is_folder,
-    load_pretrained,
-)
 from parlai_humaneval.models.backends.prompting import Content, Wording
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.models.zoo.files import expand_home
@@ -50,7 +40,7 @@ class HuggingFaceAgent(agents.DialogueAgent):
     """Answers with a model of Hugging Face, a batch at once: the same dialogue under the same seed gets the same reply
     (but for rounding), whatever shares its batch."""
 
-    KIND: ClassVar[Kind]
+    KIND: ClassVar[hugging_face.Kind]
     GENERATION_OPTIONS: ClassVar[frozenset[str]] = COMMON_OPTIONS
     """They change no weights: agents that differ in nothing else share one copy."""
 
@@ -75,14 +65,14 @@ class HuggingFaceAgent(agents.DialogueAgent):
         name = opt.get("hf_model")
         if not shared and not name:
             raise InvalidValue("hf_model is missing", try_="give the model's folder, or its name on Hugging Face")
-        self.pretrained: Pretrained = (
+        self.pretrained: hugging_face.Pretrained = (
             shared["pretrained"]
             if shared
-            else load_pretrained(
+            else hugging_face.load_pretrained(
                 str(name),
                 self.KIND,
                 dtype=opt.get("dtype") or "auto",
-                device=device_of(opt),
+                device=hugging_face.device_of(opt),
                 device_map=opt.get("device_map"),
                 trust_remote_code=bool(opt.get("trust_remote_code")),
             )
@@ -165,7 +155,7 @@ class CausalLmAgent(HuggingFaceAgent):
     """A causal model: ``chat`` by its template, or the file ``chat_template``; ``dialogpt``, whose turns end with the
     ending token; or ``plain`` (``Human: …``, ``Bot: …``)."""
 
-    KIND: ClassVar[Kind] = "causal"
+    KIND: ClassVar[hugging_face.Kind] = "causal"
     KNOWN: ClassVar = {"prompt_format": {"choices": ("auto", "chat", "dialogpt", "plain")}}
     GENERATION_OPTIONS = COMMON_OPTIONS | {"chat_template", "chat_template_kwargs"}
 
@@ -226,7 +216,7 @@ class Seq2SeqLmAgent(HuggingFaceAgent):
     """An encoder–decoder: ``blenderbot`` has two spaces between turns, ``lines`` a line for each; a persona comes
     first."""
 
-    KIND: ClassVar[Kind] = "seq2seq"
+    KIND: ClassVar[hugging_face.Kind] = "seq2seq"
     KNOWN: ClassVar = {"prompt_format": {"choices": ("auto", "blenderbot", "lines")}}
 
     def prompt_format(self, opt: Opt) -> prompting.PromptFormat:
@@ -298,10 +288,10 @@ def _load(opt: Opt) -> tuple[Any, Any]:
         opt.get("dtype") or "auto",
         bool(opt.get("trust_remote_code")),
     )
-    if not name or dtype not in DTYPES:
+    if not name or dtype not in hugging_face.DTYPES:
         raise InvalidValue(
             f"dtype {dtype} is unknown" if name else "hf_model is missing",
-            try_=f"choose one of {', '.join(DTYPES)}"
+            try_=f"choose one of {', '.join(hugging_face.DTYPES)}"
             if name
             else "give the model's folder, or its name on Hugging Face",
         )
@@ -309,14 +299,14 @@ def _load(opt: Opt) -> tuple[Any, Any]:
     if auto is None:
         what = f"transformers {transformers.__version__} does not know vision models this way"
         raise ZooError(what, try_="install 4.46 or newer")
-    path = str(Path(expand_home(name)).expanduser()) if is_folder(name) else name
-    device = device_of(opt)
-    with explained(path):
+    path = str(Path(expand_home(name)).expanduser()) if hugging_face.is_folder(name) else name
+    device = hugging_face.device_of(opt)
+    with hugging_face.explained(path):
         processor = transformers.AutoProcessor.from_pretrained(path, trust_remote_code=trusted)
         if getattr(processor, "image_processor", None) is None or not processor.chat_template:
             what = f"{path} has no processor for pictures with a chat template"
             raise ZooError(what, try_="use parlai_humaneval/causal_lm for it")
-        check_memory(path, device)
+        hugging_face.check_memory(path, device)
         numbers = getattr(torch, dtype) if dtype != "auto" else torch.float32 if device == "cpu" else "auto"
         known_as = "dtype" if is_transformers_5() else "torch_dtype"
         model = auto.from_pretrained(path, trust_remote_code=trusted, **{known_as: numbers}).to(device).eval()

@@ -369,6 +369,5 @@ def read_template(path: str) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ZooError(
-            f"{path} cannot be read ({error})", where="chat_template", try_="give the path of a Jinja file"
-        ) from error
+        what = f"{path} cannot be read ({error})"
+        raise ZooError(what, where="chat_template", try_="give the path of a Jinja file") from error

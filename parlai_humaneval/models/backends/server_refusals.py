@@ -229,9 +229,8 @@ def write_option(file: Path, model: str, mend: Mend) -> None:
         write_private(target, changed.encode("utf-8"), mode=mode)
         target.chmod(mode)  # whatever the umask took from it
     except OSError as error:
-        raise ZooError(
-            f"cannot be written ({error.strerror})", where=file, try_=f"write `{mend.as_yaml}` yourself"
-        ) from error
+        what = f"cannot be written ({error.strerror})"
+        raise ZooError(what, where=file, try_=f"write `{mend.as_yaml}` yourself") from error
 
 
 def _changed(text: str, model: str, mend: Mend) -> str | None:

@@ -49,9 +49,8 @@ def read_folds(prefix: str) -> Folds:
     folds = {"train": load_dialogues(train)}
     if found["valid"] is None:
         if len(folds["train"]) < 2:
-            raise DataError(
-                "one dialogue is not enough", where=train, try_="add one: training and validation need one each"
-            )
+            what = "one dialogue is not enough"
+            raise DataError(what, where=train, try_="add one: training and validation need one each")
         numbered = list(enumerate(folds["train"]))
         folds["train"] = [dialogue for number, dialogue in numbered if number % HELD_OUT]
         folds["valid"] = [dialogue for number, dialogue in numbered if number % HELD_OUT == 0]
@@ -136,9 +135,8 @@ def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
         with silent_parlai():
             return parse(parser(), options)
     except UnknownOptions as error:
-        raise TrainingError(
-            f"neither ParlAI's training nor the agent has an option called {', '.join(error.names)}", where=spec.name
-        ) from error
+        what = f"neither ParlAI's training nor the agent has an option called {', '.join(error.names)}"
+        raise TrainingError(what, where=spec.name) from error
     except (ValueError, TypeError, ImportError, AttributeError) as error:
         raise TrainingError(error, where=spec.name) from error
 
@@ -286,9 +284,8 @@ def plan_training(
     made = folder / "model" if folder is not None else Path(expand_home(str(where))).expanduser()
     plan = TrainingPlan(spec, made.absolute(), data, settings or {})
     if "model" not in plan.options():
-        raise TrainingError(
-            "neither options nor training.options name the agent (`model`) to be trained", where=spec.name
-        )
+        what = "neither options nor training.options name the agent (`model`) to be trained"
+        raise TrainingError(what, where=spec.name)
     return plan
 
 
@@ -344,9 +341,8 @@ def _there(plan: TrainingPlan, options: Mapping[str, Any]) -> None:
     if plan.data is None and isinstance(path, str) and not _exists(path):
         lacking.append(f"data {path}_train.txt")
     if lacking:
-        raise TrainingError(
-            f"{plan.spec.name} cannot be trained yet: {'; '.join(lacking)} is not there.{_before(plan)}"
-        )
+        what = f"{plan.spec.name} cannot be trained yet: {'; '.join(lacking)} is not there.{_before(plan)}"
+        raise TrainingError(what)
 
 
 def _exists(path: str) -> bool:

@@ -333,9 +333,8 @@ class ModelPlacement(LoadedModels):
 
     def _start_elsewhere(self, spec: ModelSpec) -> RemoteAgent:
         if is_person(spec):
-            raise ZooError(
-                "a person answers at the launch's own page, not elsewhere", where=f"{spec.name}: running.engine"
-            )
+            what = "a person answers at the launch's own page, not elsewhere"
+            raise ZooError(what, where=f"{spec.name}: running.engine")
         for other, hosts in self._placed:
             if _place_of(other) == _place_of(spec) and (told := hosts.take(spec)) is not None:
                 return remote_agent(spec.name, hosts, told)

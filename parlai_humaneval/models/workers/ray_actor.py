@@ -227,9 +227,8 @@ class RayActor:
                     where, there = self._ray.get(asked, timeout=min(SAY_S, left))
                 except self._ray.exceptions.GetTimeoutError as error:
                     if time.monotonic() >= until:
-                        raise self._no_room(
-                            f"the Ray cluster has had no room for another copy for {PLACE_S:g} s"
-                        ) from error
+                        what = f"the Ray cluster has had no room for another copy for {PLACE_S:g} s"
+                        raise self._no_room(what) from error
                     if not said:
                         more = read_yaml(packaged("ray_words.yaml"))["no_room"]["try"]
                         logger.warning(

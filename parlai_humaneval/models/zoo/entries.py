@@ -223,9 +223,8 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
         _merge(merged, entry.model_dump(exclude={"extends"}, exclude_none=True, exclude_unset=True))
     options = merged.setdefault("options", {})
     if "model" not in options and "model_file" not in options:
-        raise ZooError(
-            "expected `model` (an agent) or `model_file` (a trained one), found neither", where=f"{where}.options"
-        )
+        what = "expected `model` (an agent) or `model_file` (a trained one), found neither"
+        raise ZooError(what, where=f"{where}.options")
     for block in ("options", "training"):
         if trouble := key_trouble(merged.get(block) or {}, f"{where}.{block}."):
             raise ZooError(trouble)

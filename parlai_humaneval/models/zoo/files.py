@@ -240,9 +240,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def out_of_memory(spec: ModelSpec) -> ZooError:
     where, free = _free_bytes(spec)
     takes = f" (it takes about {spec.memory_gb:g} GB)" if spec.memory_gb else ""
-    return ZooError(
-        f"{spec.name} cannot be loaded: memory ran out{takes}, with {free / GB:.1f} GB free {where} now", try_=_CURE
-    )
+    what = f"{spec.name} cannot be loaded: memory ran out{takes}, with {free / GB:.1f} GB free {where} now"
+    return ZooError(what, try_=_CURE)
 
 
 @contextmanager

@@ -317,9 +317,8 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
     except (ZooError, ModelFailed, RuntimeError) as error:
         mend = next((mend for mend in mends_of(error) if mend.is_settled and mend.option != "served_model"), None)
         if options and mend is not None and options.get(mend.option, ...) != mend.value:
-            click.echo(
-                f"{given.told} rejected part of the request. From now on, requests use `{mend.as_yaml}`.", err=True
-            )
+            now = f"From now on, requests use `{mend.as_yaml}`."
+            click.echo(f"{given.told} rejected part of the request. {now}", err=True)
             return first_answer(replace(given, options={**options, mend.option: mend.value}))
         why = told(error).removeprefix(f"{given.name} failed: ").removeprefix(f"{given.name} cannot be loaded: ")
         raise ZooError(f"{given.told} does not answer: {on_one_line(why, MOST_TOLD)}") from error

@@ -138,9 +138,8 @@ def lines(findings: Sequence[Finding]) -> list[tuple[str, Status, str]]:
         if finding.status == "ok" and finding.what in of_line:
             told[of_line[finding.what]].append(finding.found)
         elif finding.status != "ok" or finding.what not in UNTOLD:
-            others.append(
-                (finding.what, finding.status, finding.found + (f"\n→ {finding.mend}" if finding.mend else ""))
-            )
+            mend = f"\n→ {finding.mend}" if finding.mend else ""
+            others.append((finding.what, finding.status, f"{finding.found}{mend}"))
     return [*((name, "ok", "; ".join(texts)) for name, texts in told.items() if texts), *others]
 
 
@@ -149,9 +148,8 @@ def closing_sentence(findings: Sequence[Finding]) -> str:
     if wrong:
         return f"Please fix these as described in the lines marked “wrong”: {', '.join(wrong)}."
     if any(finding.status == "warning" for finding in findings):
-        if any(
-            finding.what.startswith(PROVIDER) and "no launch is following it" in finding.found for finding in findings
-        ):
+        of_crowds = [finding.found for finding in findings if finding.what.startswith(PROVIDER)]
+        if any("no launch is following it" in found for found in of_crowds):
             return "A study is open on a crowd's site, but no launch is watching it. See the lines marked “look”."
         return "Everything works. Lines marked “look” matter only if you need the feature that they name."
     return "Everything works. To see it in action: parlai-humaneval demo"
@@ -208,9 +206,8 @@ def python_version() -> Finding:
 def packages() -> list[Finding]:
     """Installed packages against the ranges that the distribution asks for; ParlAI and Mephisto, which it cannot ask for."""
     if not installed(DISTRIBUTION):
-        return [
-            Finding("Packages", "error", f"{DISTRIBUTION} is not installed", "run `make install`, or pip install it")
-        ]
+        mend = "run `make install`, or pip install it"
+        return [Finding("Packages", "error", f"{DISTRIBUTION} is not installed", mend)]
     wanted = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or []]
     mend = "run `make install`, or: pip install --upgrade parlai-humaneval"
     findings = [Finding("Packages", "error", problem, mend) for line in wanted if (problem := _package_problem(line))]
@@ -238,17 +235,12 @@ def _package_problem(wanted: Requirement) -> str | None:
 
 def plain_parlai(python: str = sys.executable) -> Finding:
     """Whether the start of Python has told ParlAI's commands of this package."""
-    known = subprocess.run(
-        [python, "-c", "import sys; sys.exit('parlai_humaneval_hook' not in sys.modules)"], check=False
-    )
+    program = "import sys; sys.exit('parlai_humaneval_hook' not in sys.modules)"
+    known = subprocess.run([python, "-c", program], check=False)
     if known.returncode == 0:
         return Finding("Plain parlai", "ok", "loads this package's agents, presets and scripts")
-    return Finding(
-        "Plain parlai",
-        "warning",
-        "does not load this package (`parlai-humaneval parlai …` does)",
-        "reinstall the package to restore its path file: `make install`, or pip install",
-    )
+    mend = "reinstall the package to restore its path file: `make install`, or pip install"
+    return Finding("Plain parlai", "warning", "does not load this package (`parlai-humaneval parlai …` does)", mend)
 
 
 def mephisto_imports() -> Finding:
@@ -259,9 +251,8 @@ def mephisto_imports() -> Finding:
         compat.prepare()
         from mephisto_tasks.launch import launch as launching  # noqa: F401  (the import is the check)
     except Exception as error:  # noqa: BLE001  (whatever stops the import is the finding)
-        return Finding(
-            "Mephisto", "error", f"cannot be imported: {type(error).__name__}: {error}", "run `make install`"
-        )
+        why = f"cannot be imported: {type(error).__name__}: {error}"
+        return Finding("Mephisto", "error", why, "run `make install`")
     return Finding("Mephisto", "ok", f"imports in {time.perf_counter() - began:.1f} s")
 
 
@@ -334,9 +325,8 @@ def data_directory(data_dir: Path) -> Finding:
     try:
         names = task_names(data_dir)
     except ResultsError as error:
-        return Finding(
-            "Data directory", "error", str(error), "restore database.db from a copy, or use another --data-dir"
-        )
+        mend = "restore database.db from a copy, or use another --data-dir"
+        return Finding("Data directory", "error", str(error), mend)
     return Finding("Data directory", "ok", f"{data_dir} ({counted(len(names), 'task')})")
 
 
@@ -402,9 +392,8 @@ def packaged_models() -> Finding:
     ready = [one.spec.name for one in checked if one.state == "ready"]
     lacking = [f"{one.spec.name}: {one.reason}" for one in checked if one.state == "cannot"]
     if lacking:
-        return Finding(
-            "Models", "error", "; ".join(lacking), "run `make install`, or pip install parlai-humaneval again"
-        )
+        mend = "run `make install`, or pip install parlai-humaneval again"
+        return Finding("Models", "error", "; ".join(lacking), mend)
     return Finding("Models", "ok", f"ready: {', '.join(ready)} (--models: all {len(zoo)})")
 
 

@@ -74,13 +74,8 @@ def _print_list(listed: Sequence[Setting], task: str) -> None:
         )
         out.print(f"\n[bold]{topic}[/bold]")
         for setting, default in settings:
-            line = Text.assemble(
-                (setting.name.ljust(names), "bold"),
-                "  ",
-                (default.ljust(defaults), "cyan"),
-                "  ",
-                setting.in_a_sentence,
-            )
+            named, begins = (setting.name.ljust(names), "bold"), (default.ljust(defaults), "cyan")
+            line = Text.assemble(named, "  ", begins, "  ", setting.in_a_sentence)
             if out.is_terminal:
                 line.truncate(out.width, overflow="ellipsis")
             out.print(line, soft_wrap=True)

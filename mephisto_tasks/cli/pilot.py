@@ -426,9 +426,8 @@ def _check_enough(tables: Tables) -> None:
     workers = {worker for frame in frames for worker in frame["worker_id"]}
     if len(workers) < 2:
         one = "the pilot has 1 rater, which shows nothing about how raters differ"
-        raise CommandError(
-            one if workers else "the pilot has no ratings", try_="use two or more raters, ten if you can"
-        )
+        what = one if workers else "the pilot has no ratings"
+        raise CommandError(what, try_="use two or more raters, ten if you can")
 
 
 def _command(facts: Preregistration, chosen: Sequence[str], prereg: str | None) -> str:

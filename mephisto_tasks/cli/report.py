@@ -130,9 +130,8 @@ def _only_tables(
         )
     if not folder.is_dir():
         what = "is a file, not a folder of tables" if folder.exists() else "does not exist"
-        raise CommandError(
-            f"{folder} {what}", try_="name the folder that holds turns.csv, comparisons.csv, ratings.csv …"
-        )
+        advice = "name the folder that holds turns.csv, comparisons.csv, ratings.csv …"
+        raise CommandError(f"{folder} {what}", try_=advice)
 
 
 def answers_of(

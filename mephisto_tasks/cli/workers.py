@@ -95,9 +95,8 @@ def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None
         )
         click.echo(f"{one.block.worker} may take part again (was blocked: {why}){others}")
         if not one.provider_agreed:
-            click.echo(
-                f"  They still have {one.block.qualification} at the crowd provider. Revoke it there as well.", err=True
-            )
+            words = f"  They still have {one.block.qualification} at the crowd provider. Revoke it there as well."
+            click.echo(words, err=True)
     if not lifted:
         click.echo("Nobody was blocked.")
 
@@ -211,9 +210,8 @@ def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name:
     for known in whom:
         click.echo(f"{known.pseudonym} can try the practice again.")
     for pseudonym in left:
-        click.echo(
-            f"{pseudonym}: the crowd provider still lists them as disqualified. Revoke that there too.", err=True
-        )
+        words = f"{pseudonym}: the crowd provider still lists them as disqualified. Revoke that there too."
+        click.echo(words, err=True)
 
 
 @described("workers new-browser")

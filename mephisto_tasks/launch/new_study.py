@@ -437,9 +437,8 @@ def write_study(made: Draft, path: Path, *, replace: bool = False) -> list[Path]
         try:
             file.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise ConfigError(
-                f"cannot be written ({error.strerror})", where=file, try_="choose another folder"
-            ) from error
+            what = f"cannot be written ({error.strerror})"
+            raise ConfigError(what, where=file, try_="choose another folder") from error
     return list(files)
 
 

@@ -244,10 +244,8 @@ class ChatServer:
         stream = wants_stream or hears is not None
         counts = stream and self._counts_streams
         create: Any = self._client.chat.completions.with_raw_response.create
-        fields = {
-            **{name: value for name, value in sampling.items() if name != "extra_body"},
-            **sampling.get("extra_body", {}),
-        }
+        plain = {name: value for name, value in sampling.items() if name != "extra_body"}
+        fields = {**plain, **sampling.get("extra_body", {})}
         streaming: dict[str, Any] = {"stream": True} if stream else {}
         if counts:
             streaming["stream_options"] = {"include_usage": True}
@@ -276,9 +274,8 @@ class ChatServer:
         except ValueError:  # no JSON, or another schema
             said = "" if stream else raw.http_response.text
             says = "in its stream" if stream else self.server.quote(said)
-            return refused(
-                f"{self.server} answers, but not with a chat completion: {says}", self._mend(said, sent), said, requests
-            )
+            what = f"{self.server} answers, but not with a chat completion: {says}"
+            return refused(what, self._mend(said, sent), said, requests)
         except Exception as error:  # while a stream is read, the client does not wrap what its library raises
             if not _is_one_of(error, CUT):
                 raise
@@ -296,14 +293,9 @@ class ChatServer:
         body = str(getattr(error, "body", None) or "")
         if isinstance(error, openai.APIStatusError):
             status = error.status_code
-            answered = f"{server} answered with status {status} and says {server.quote(_server_message(error))}"
-            about_key = refused_key(
-                status,
-                _server_message(error),
-                variable=server.key_variable,
-                option="api_key_env",
-                sent=bool(server.key),
-            )
+            said, variable = _server_message(error), server.key_variable
+            answered = f"{server} answered with status {status} and says {server.quote(said)}"
+            about_key = refused_key(status, said, variable=variable, option="api_key_env", sent=bool(server.key))
             if about_key:
                 return OutsideError(f"{answered}{about_key}{asked}", final=True)
             mend = None if status in ABSENT else self._mend(body, sent)
@@ -312,9 +304,8 @@ class ChatServer:
                 return refused(f"{answered}{asked}", mend, body, requests)
             if status in FINAL:
                 not_there = "check served_model (GET /models lists the names) and base_url (most end in /v1)"
-                advice = (
-                    not_there if status == HTTPStatus.NOT_FOUND else "check served_model and the options of the request"
-                )
+                other = "check served_model and the options of the request"
+                advice = not_there if status == HTTPStatus.NOT_FOUND else other
                 return OutsideError(f"{answered}{asked}", try_=advice, final=True)
             absence = absence_of(status, error.response.headers.get("Retry-After"))
             return OutsideError(f"{answered}{asked}", final=exhausted, absence=absence)
@@ -326,12 +317,8 @@ class ChatServer:
             message = f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}"
             return OutsideError(message, final=exhausted, absence=_unreached(error))
         said = _server_message(error) or str(error)
-        return refused(
-            f"{server} stopped in the middle and says {server.quote(said)}{asked}",
-            self._mend(body or said, sent),
-            body or said,
-            requests,
-        )
+        what = f"{server} stopped in the middle and says {server.quote(said)}{asked}"
+        return refused(what, self._mend(body or said, sent), body or said, requests)
 
     def _mend(self, said: str, sent: Sent) -> Mend | None:
         mend = mend_of(said, sent)

@@ -64,6 +64,10 @@ def write_folds(prefix: Path, folds: Folds) -> dict[str, object]:
     for fold, dialogues in folds.items():
         lines = [line for dialogue in dialogues for side in (0, 1) for line in _episode(dialogue, side)]
         Path(f"{prefix}_{fold}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return _of_files(prefix)
+
+
+def _of_files(prefix: Path) -> dict[str, object]:
     return {"task": "fromfile:parlaiformat", "fromfile_datapath": str(prefix), "fromfile_datatype_extension": True}
 
 
@@ -250,14 +254,8 @@ class TrainingPlan:
         merged = {**DEFAULTS, **device_options(self.spec.device), **own, **training, **self.settings}
         if self.data is not None:
             # Of the task that the dialogues replace, nothing remains.
-            merged = {
-                key: value for key, value in merged.items() if not key.startswith("fromfile_") and key != "evaltask"
-            }
-            merged |= {
-                "task": "fromfile:parlaiformat",
-                "fromfile_datapath": str(self.work / DIALOGUES),
-                "fromfile_datatype_extension": True,
-            }
+            stay = [key for key in merged if not key.startswith("fromfile_") and key != "evaltask"]
+            merged = {**{key: merged[key] for key in stay}, **_of_files(self.work / DIALOGUES)}
         merged = {key: expand_home(value) if isinstance(value, str) else value for key, value in merged.items()}
         return {**merged, "model_file": str(self.work / "model")}
 

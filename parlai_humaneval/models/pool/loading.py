@@ -183,12 +183,8 @@ def twin_of(spec: ModelSpec, loaded: Mapping[str, tuple[ModelSpec, Agent]]) -> A
             asked = parlai_opt(spec)
             file = Path(f"{asked.get('model_file') or ''}.opt")
             saved = Opt.load(str(file)) if file.is_file() else {}
-            opt = Opt(agent.opt)
-            for key in generation_options(agent):
-                for source in (asked["override"], saved, asked):
-                    if key in source:
-                        opt[key] = source[key]
-                        break
+            known = {**asked, **saved, **asked["override"]}
+            opt = Opt({**agent.opt, **{key: known[key] for key in generation_options(agent) if key in known}})
             opt["override"] = asked["override"]
             # A TorchAgent reads its options from `shared`, not from what it is given beside it.
             return create_agent_from_shared({**agent.share(), "opt": opt})

@@ -92,11 +92,8 @@ def check_trained(specs: Sequence[ModelSpec]) -> None:
     for spec in specs:
         if to_be_trained(spec):
             where = expand_home(str(spec.options["model_file"]))
-            first = (
-                f". Before its training: {_list(spec.training.before)}"
-                if spec.training and spec.training.before
-                else ""
-            )
+            before = spec.training.before if spec.training else []
+            first = f". Before its training: {_list(before)}" if before else ""
             how = f"`parlai-humaneval models train {spec.name}`" if spec.training else _list(spec.needs)
             raise ZooError(f"{spec.name} has not been trained on this machine yet ({where}){first}", try_=f"run {how}")
 
@@ -225,10 +222,7 @@ def check_memory(spec: ModelSpec) -> None:
         raise ZooError(
             f"{spec.name} cannot be loaded: it takes about {spec.memory_gb:g} GB of memory, and {free / GB:.1f} GB are free "
             f"{where}",
-            try_=(
-                *_CURE,
-                f"if this number is wrong, set `memory_gb` in your own zoo file that extends {spec.name}",
-            ),
+            try_=(*_CURE, f"if this number is wrong, set `memory_gb` in your own zoo file that extends {spec.name}"),
         )
 
 

@@ -15,6 +15,7 @@ from mephisto_tasks.adapter.client_io import GENERIC_REASONS
 from mephisto_tasks.admission.visits import AWAY, RETURN_THE_TASK, UnitWords, filled, instead_of_returning
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.task import APART, ConfigError, read_config
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.cli.translations import ROOT, collected, refresh
 from parlai_humaneval.i18n.translate import (
     PACKAGED,
@@ -51,6 +52,15 @@ def test_every_call_of_the_page_is_collected() -> None:
         if ".test." not in path.name and path.name != "language.ts":
             said = {json.loads(f'"{found}"') for found in call.findall(path.read_text(encoding="utf-8"))}
             assert said - texts == set(), path
+
+
+def test_every_longer_phrase_is_said() -> None:
+    """Guards against texts that are translated for nobody: each name in a ``phrases.yaml`` is used in its folder."""
+    files = sorted((ROOT / "mephisto_tasks").glob("*/phrases.yaml"))
+    assert files
+    for file in files:
+        used = re.findall(r'PHRASES\["(\w+)"\]', "".join(path.read_text("utf-8") for path in file.parent.rglob("*.py")))
+        assert set(used) == set(read_yaml(file)), file
 
 
 @pytest.mark.parametrize("tag", TRANSLATED)

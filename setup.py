@@ -11,7 +11,7 @@ from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
-SOURCE = (HERE / "parlai_humaneval" / "__init__.py").read_text(encoding="utf-8")
+SOURCE = (HERE / "parlai_humaneval" / "_util" / "__init__.py").read_text(encoding="utf-8")
 VERSION = re.findall(r'^__version__ = "(.+)"$', SOURCE, re.MULTILINE)[0]
 PATH_FILE = "parlai_humaneval.pth"
 AT_START = 'import sys; exec("try:\\n import parlai_humaneval_hook\\nexcept ImportError:\\n pass")\n'

@@ -38,7 +38,6 @@ SHORT = {
 }
 """File → why it is one of its own."""
 EXCEPTIONS = {
-    "parlai_humaneval.** -> parlai_humaneval",  # the version, which stands in the package itself
     "mephisto_tasks.session.agent_state -> mephisto",
     "mephisto_tasks.workers.qualifications -> mephisto",
 }

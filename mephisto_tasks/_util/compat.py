@@ -18,10 +18,9 @@ from typing import Any
 
 from rich.console import Console
 
-from parlai_humaneval._util.files import make_private_folder
+from parlai_humaneval._util.files import make_private_folder, user_home
 from parlai_humaneval._util.installing import check_code, check_release
 from parlai_humaneval._util.terminal import PLAIN_RECORDS
-from parlai_humaneval.models.zoo.files import user_home
 from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
 
 _lock = threading.Lock()

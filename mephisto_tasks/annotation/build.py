@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
-from mephisto_tasks.annotation.items import Gathered, compared, gather, images_of, is_of_people, own_dialogues, the_kind
+from mephisto_tasks.annotation.items import Gathered, compared, gather, held_by_rater, images_of, is_of_people, the_kind
 from mephisto_tasks.annotation.steps import PREFIX, GoldDeck, load_golds, masked, shown_dialogue, shown_item, unfit
 from mephisto_tasks.annotation.study import AnnotationStudy, open_items
 from mephisto_tasks.annotation.world import CannotReplay, own_settings
@@ -89,7 +89,7 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     past, seen_golds = past_judgements(data_dir, task_name)
     cells = {item.item_id: item.cell for item in gathered.items}
     allocator.restore(replace(judgement, cell=cells.get(judgement.item_id, judgement.cell)) for judgement in past)
-    for worker, held in own_dialogues(config, gathered, data_dir).items():
+    for worker, held in held_by_rater(config, gathered, data_dir).items():
         allocator.bar(worker, held)
     for gold in seen_golds:
         golds.note_shown(gold.worker, gold.item_id)

@@ -290,7 +290,7 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
     return list(combinations(models, 2))
 
 
-def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> dict[str, list[str]]:
+def held_by_rater(config: StaticConfig, gathered: Gathered, data_dir: Path) -> dict[str, list[str]]:
     """Worker → the dialogues of this study that they held themselves, in live tasks of the same data directory."""
     held: dict[str, list[str]] = {}
     entries = [*config.dialogues, *config.human_dialogues]

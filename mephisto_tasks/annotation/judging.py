@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from parlai_humaneval import __version__
+from parlai_humaneval._util import __version__
 
 if TYPE_CHECKING:
     from parlai_humaneval.judges.config import JudgeSpec

@@ -31,6 +31,7 @@ from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
 from parlai_humaneval.schema.events import Started
 from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.techniques.registry import techniques
 
 PACKAGED = "packaged"
 
@@ -89,7 +90,7 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
         draws_markdown=config.replies.appearance == "markdown",
         is_paid=setup.is_paid,
         acquainted={dialogue.worker for dialogue in past},
-        minutes=setup.minutes(unit * config.turns),
+        minutes=setup.minutes(unit * _turns(config)),
         instructions=next(iter(instructions.values())),
         instructions_in=instructions,
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
@@ -135,6 +136,14 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
 
     what = f"all {counted(config.dialogues_per_group, 'dialogue')} per group"
     return setup.finish(study, can_go_on, differences, what, "dialogues_per_group=…")
+
+
+def _turns(config: InteractiveConfig) -> int:
+    """Turns of a dialogue, as far as they are known before it."""
+    entry = techniques().get(config.technique)
+    if not config.rater_ends or entry is None or entry.habits is None:
+        return config.turns
+    return entry.habits.turns_within(config.turns, config.max_turns)
 
 
 def _check_images(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> None:

@@ -130,18 +130,13 @@ def practise_anew(blueprint: DictConfig, overrides: Sequence[str], task_name: st
 
 
 def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequence[str]) -> None:
+    from mephisto_tasks.config.files import check_models
     from mephisto_tasks.server.thread import listen
-    from parlai_humaneval.models.zoo.entries import load_zoo, resolve
     from parlai_humaneval.models.zoo.files import check_trained
 
     if not chosen:  # what is wrong with settings is told before
         listen("127.0.0.1", port).close()
-    if models is None or entry.engine != "live":  # others' models may speak in dialogues that are finished
-        return
-    zoo = load_zoo()
-    names = [name.strip() for name in models.split(",")]
-    more_to_know = any("zoo_files=" in setting or setting.startswith("conf=") for setting in chosen)
-    check_trained(resolve([name for name in names if name in zoo] if more_to_know else names, zoo))
+    check_trained(check_models(entry, chosen, [name.strip() for name in (models or "").split(",") if name.strip()]))
 
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:

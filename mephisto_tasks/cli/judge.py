@@ -35,14 +35,15 @@ def judge(
     data_dir: Path,
     as_json: bool,
 ) -> None:
-    from mephisto_tasks.annotation.judging import JudgedStudy, ask
-    from mephisto_tasks.storage.logs import JUDGE_ANSWERS
     from parlai_humaneval.judges.config import JudgeError, estimate, load_judge
-    from parlai_humaneval.judges.run import Ran
 
     if max_cost is not None and isnan(max_cost):
         raise JudgeError("--max-cost must be 0 or more, not nan")
     spec = load_judge(Path(judge_file).expanduser(), None if max_cost is None else "--max-cost")
+    from mephisto_tasks.annotation.judging import JudgedStudy, ask
+    from mephisto_tasks.storage.logs import JUDGE_ANSWERS
+    from parlai_humaneval.judges.run import Ran
+
     with waiting_for(READING, on_screens_only=True):
         study = JudgedStudy.read(data_dir, task_name, spec, unjudged or 0, _draw)
     if dry_run:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options
-from mephisto_tasks.config.files import technique_of_file
+from mephisto_tasks.config.files import check_models, technique_of_file
 from mephisto_tasks.control.snapshot import one_line
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import misspelt
@@ -128,6 +128,7 @@ def launch(
     entry = technique(task)
     if not (list_confs or list_settings or only_total):
         split_settings(chosen)  # what is wrong there is told before seconds of imports
+        check_models(entry, chosen)
         click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
     with options.waiting_for(options.LOADING), collector_off():
         from mephisto_tasks.cli.steer import change_running

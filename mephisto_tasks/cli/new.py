@@ -50,6 +50,8 @@ def new(
         raise WrongUsage("--model and models=… are the same setting", try_="leave one of them out")
     if models:
         settings["models"] = list(dict.fromkeys([*models, *PARTNERS]))[: max(2, len(models))]
+    if (terminal or yes) and technique(task).engine == "live":  # the page says what is wrong next to the field
+        _check_models(settings)
     with waiting_for(LOADING), collector_off():
         from mephisto_tasks.launch.new_study import Choices, draft, launch_command, write_study
 
@@ -89,6 +91,17 @@ def _typed(chosen: tuple[str, ...]) -> dict[str, Any]:
         if not is_set or not name:
             raise WrongUsage(f"{word!r} is not a setting", try_="write NAME=VALUE, as `launch` takes it")
     return settings
+
+
+def _check_models(settings: dict[str, Any]) -> None:
+    """Models on this machine are there. Raises ZooError."""
+    from parlai_humaneval.models.selection import specs_of
+    from parlai_humaneval.models.zoo.entries import load_zoo
+
+    models, zoo_files = settings.get("models"), settings.get("zoo_files") or []
+    if isinstance(models, list) and isinstance(zoo_files, list):
+        names = map(str, models)
+        specs_of([name for name in names if "://" not in name], load_zoo(more=map(str, zoo_files)))
 
 
 def _serve(choices: Choices, path: Path, port: int) -> None:

@@ -100,10 +100,12 @@ class _MainStudy:
 
     def compose(self) -> None:
         """Its settings, with the rule by which it will end."""
+        from mephisto_tasks.cli.launch import split_settings
+        from mephisto_tasks.config.files import read_short_conf
+
         self.entry = technique(self.task)
+        self.conf, self.overrides = split_settings(self.chosen)
         with waiting_for(LOADING), collector_off():
-            from mephisto_tasks.cli.launch import split_settings
-            from mephisto_tasks.config.files import read_short_conf
             from mephisto_tasks.launch.config import compose_config
             from parlai_humaneval.planning.inputs import plannable
             from parlai_humaneval.planning.stopping import can_plan_until_decided, is_usual
@@ -111,7 +113,6 @@ class _MainStudy:
         if self.task not in plannable():
             what = f"a {self.task} study cannot be planned"
             raise CommandError(what, try_=f"choose one of: {', '.join(plannable())}")
-        self.conf, self.overrides = split_settings(self.chosen)
         self.config = compose_config(self.task, self.conf, self.overrides)
         self.blueprint = blueprint = self.config.mephisto.blueprint
         of_file, models = read_short_conf(self.conf), len(_models(self.config)) or 2

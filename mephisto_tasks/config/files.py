@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mephisto_tasks.config.names import ConfigError
+import yaml
+
+from mephisto_tasks.config.names import BLUEPRINT, ConfigError
 from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.errors import misspelt, reworded
-from parlai_humaneval.techniques.registry import UnknownTechnique, recorded_as, technique
+from parlai_humaneval.techniques.registry import Technique, UnknownTechnique, recorded_as, technique
+
+if TYPE_CHECKING:
+    from parlai_humaneval.models.zoo.entries import ModelSpec
 
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
 
@@ -57,6 +62,7 @@ _HYDRAS = frozenset({"defaults", "mephisto", "hydra"})  # Hydra reads a file wit
 
 
 _LISTS = frozenset({"models", "groups", "zoo_files"})
+_FILES = re.compile(r"\w+_file|zoo_files|(human_)?dialogues|judge|workers\.(allow|block)_list")
 
 
 def check_typed(name: str, value: str) -> None:
@@ -66,6 +72,35 @@ def check_typed(name: str, value: str) -> None:
         raise not_a_list(name, value)
     if name == "conf" and value.endswith((".yaml", ".yml")):
         conf_file(value)
+    if _FILES.fullmatch(name):
+        for entry in values_of(value):
+            file = entry.get("file") if isinstance(entry, dict) else entry
+            if isinstance(file, str) and Path(file).suffix and not Path(file).expanduser().exists():
+                near = misspelt(Path(file).name, [one.name for one in Path(file).expanduser().parent.glob("*.*")])
+                where_to = () if near else f"type its path from {Path.cwd()}, or the whole path"
+                raise ConfigError(f"there is no file {file}", where=name, misspelt=near, try_=where_to)
+
+
+def values_of(typed: str) -> list[Any]:
+    """The entries of a list as it is typed, or the only value; none where only Hydra can read it."""
+    try:
+        read = yaml.safe_load(typed)
+    except yaml.YAMLError:
+        return []
+    return read if isinstance(read, list) else [read]
+
+
+def check_models(entry: Technique, chosen: Sequence[str], named: Sequence[str] = ()) -> list[ModelSpec]:
+    """The models that raters chat with, as far as the command line names them (``models=[…]``, or ``named``). Raises
+    ZooError: a file cannot be read, or no file has such a model."""
+    from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+
+    typed = {name.removeprefix(BLUEPRINT): value for name, _, value in (word.partition("=") for word in chosen)}
+    names = [*named, *map(str, values_of(typed.get("models", "[]")))]
+    if not names or entry.engine != "live":  # others' models may speak in dialogues that are finished
+        return []
+    zoo = load_zoo(more=map(str, values_of(typed.get("zoo_files", "[]"))))
+    return resolve([name for name in names if name in zoo or "conf" not in typed], zoo)
 
 
 def not_a_list(name: str, value: str) -> ConfigError:

@@ -323,7 +323,9 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
     asked: dict[str, Any] = {"technique": choices.technique, "gap": choices.gap, "power": choices.power}
     asked |= {"models": len(blueprint.models) or 2, "wage": choices.wage, "fee": FEE if has_fee else 0.0}
     if entry.habits.held:
-        asked |= {"dialogues_per_worker": in_a_unit, "turns": int(blueprint.turns)}
+        least, most = int(blueprint.turns), int(blueprint.max_turns)
+        turns = entry.habits.turns_within(least, most) if blueprint.rater_ends else least
+        asked |= {"dialogues_per_worker": in_a_unit, "turns": turns}
     elif not speaking(choices.technique):
         asked["are_held"] = False
     setting = OmegaConf.select(blueprint, "setting")

@@ -34,7 +34,7 @@ from parlai_humaneval.report.document import Document, Facts, TaskFacts
 from parlai_humaneval.report.facts import qualifying
 from parlai_humaneval.report.section import Options, Summary
 from parlai_humaneval.report.sections.crowd_time import CrowdTime
-from parlai_humaneval.report.sections.stopping import own_dialogues
+from parlai_humaneval.report.sections.stopping import pairs_remark
 from parlai_humaneval.report.summary import leading, name_of
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted, sentence
@@ -241,7 +241,7 @@ def _standing(
         end=status.estimated_end(now, state, remaining, ended, began, said["groups"], deciding),
         checks=sorted(facts.flagged, key=lambda check: -check.units),
         remarks=[
-            *([] if deciding is None else [own_dialogues(deciding.standing.pairs)]),
+            *([] if deciding is None else [pairs_remark(deciding.standing.pairs)]),
             *(snapshot.remarks if snapshot is not None and alive else ()),
             *stored.books.notes,
             *qualifying(facts, leads, document.in_short()),

@@ -24,7 +24,7 @@ from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
-from parlai_humaneval import __version__
+from parlai_humaneval._util import __version__
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import write_rows

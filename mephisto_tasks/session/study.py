@@ -237,9 +237,7 @@ class Study(ABC):
     """Workers who came last with a browser that was never theirs: they begin anew, and see nothing of what was left."""
     shown: ShownModels = field(default_factory=ShownModels)  # which model is behind what is on a page
     once_open: Callable[[], object] = lambda: None  # what the first replies need; the page is served before
-    monitor: StoppingMonitor | None = (
-        None  # of a study that ends when its answer is reached; None: it ends when all is collected
-    )
+    monitor: StoppingMonitor | None = None  # set if the study stops once it reaches a decision
     _failures: int = 0
     _outages_counted_at: float = 0.0  # outages that had begun by then are counted
     _simulated: set[str] = field(default_factory=set)

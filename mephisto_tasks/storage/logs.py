@@ -179,8 +179,8 @@ JUDGE_ANSWERS = LogFile("judges.jsonl", TypeAdapter[AnyLine](JudgeLine), Persona
 """Mephisto's database holds what people did, and nothing of this."""
 
 DECISIONS = LogFile("deciding.jsonl", TypeAdapter[Event](Event), Personal.NONE)
-"""Each decision of a study that stops when it is decided can be made again from this log. Workers have names of their own
-there, which are in no table: an erasure keeps them."""
+"""Each decision of a study that stops once it reaches a decision can be reproduced from this log. Workers have different
+names in it than in the tables, so an erasure keeps them."""
 
 
 def stopping_logs(data_dir: Path, tasks: Sequence[str]) -> tuple[StoppingLog, ...]:

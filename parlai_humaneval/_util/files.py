@@ -1,4 +1,4 @@
-"""Files for their owner's eyes only: keys, and what holds names or secret links."""
+"""Files for their owner's eyes only: keys, and what holds names or secret links; and the folder in which they are kept."""
 
 from __future__ import annotations
 
@@ -137,3 +137,16 @@ def file_stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_mtime_ns, stat.st_size
+
+
+HOME_VARIABLE = "PARLAI_HUMANEVAL_HOME"
+
+
+def user_home() -> Path:
+    """``$PARLAI_HUMANEVAL_HOME``, else ``parlai-humaneval`` in ``$XDG_DATA_HOME`` or ``~/.local/share``."""
+    own = os.environ.get(HOME_VARIABLE)
+    if own:
+        return Path(own).expanduser()
+    xdg = os.environ.get("XDG_DATA_HOME")
+    base = Path(xdg).expanduser() if xdg else Path.home() / ".local" / "share"
+    return base / "parlai-humaneval"

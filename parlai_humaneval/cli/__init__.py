@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from parlai_humaneval import __version__
+from parlai_humaneval._util import __version__
 from parlai_humaneval._util.installing import PackageError, lacking
 from parlai_humaneval._util.terminal import end_quickly
 from parlai_humaneval.cli.errors import CommandError, command_error

@@ -15,11 +15,13 @@ from typing_extensions import Unpack
 
 from parlai_humaneval._util.errors import HumanevalError, Misspelt, Parts, Problem, choose_from, misspelt
 from parlai_humaneval._util.installing import PackageError
+from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import printable
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FOREIGN = ("EntryDoesNotExistException",)
 """Errors of Mephisto, whose classes take seconds to import, that its user can mend."""
+_PARTS = ("error", "in", "try")
 _EXTRA = re.compile(r"^Got unexpected extra arguments? \((.*)\)$", re.DOTALL)
 
 
@@ -42,8 +44,11 @@ class CommandError(HumanevalError, click.ClickException):
         return what.removesuffix("."), command, "\n".join(dict.fromkeys(advice)) or f"{command} --help"
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print it on standard error, without codes that a terminal would obey: it may quote a file or a model."""
-        for name, colour, text in zip(("error", "in", "try"), ("red", "cyan", "green"), self.lines(), strict=True):
+        """Print it on standard error, without codes that a terminal would obey: it may quote a file or a model. Programs
+        that read the command's JSON get it there, too."""
+        if "--json" in self.typed:
+            say_json(dict(zip(_PARTS, self.lines(), strict=True)), indent=None)
+        for name, colour, text in zip(_PARTS, ("red", "cyan", "green"), self.lines(), strict=True):
             indented = printable(text).replace("\n", "\n" + " " * 7)
             click.echo(f"{click.style(f'{name:>5}:', fg=colour, bold=True)} {indented}", file=file, err=file is None)
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parlai_humaneval._util.files import user_home
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval._util.text import on_one_line, unescaped, visible
 from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.cli.options import described
-from parlai_humaneval.models.zoo.files import user_home
 
 if TYPE_CHECKING:
     from parlai_humaneval.importers.readers import Imported, SavedFormat

@@ -285,7 +285,7 @@ def facts_of(
 
 def write_registered(path: Path, facts: Preregistration, found: Plan, expected: str = "") -> None:
     """Write the file, with the headline of the plan unless something else is ``expected``. Raises PreregistrationError."""
-    from parlai_humaneval import __version__
+    from parlai_humaneval._util import __version__
     from parlai_humaneval.planning.preregistration import write_preregistration
 
     headline = found.headline

@@ -357,7 +357,8 @@ def _with_starts(frame: pd.DataFrame, seen: Understood) -> pd.DataFrame:
     if not any(map(str.strip, texts)):
         return frame
     seen.columns["start"] = f"the text of {' and '.join(prompts)}" if prompts else "the first message of both dialogues"
-    return frame.assign(start=[content_id("s", text.strip().casefold()) if text.strip() else None for text in texts])
+    starts = [content_id("s", text.strip().casefold()) if text.strip() else None for text in texts]
+    return frame.assign(start=pd.Series(starts, index=frame.index, dtype=object))
 
 
 def _opener(*cells: str) -> str:

@@ -132,7 +132,7 @@ def shown(value: object) -> str:
 
 UNNAMED = "unnamed"  # Metric where neither the data nor the user says what was asked
 
-_CHOICES = {
+_CHOICES: dict[str, str] = {
     **{plain_name(text): metric for entry in (PW_TURN, PW_DIALOG) for metric, text in entry.questions.items()},
     **{
         plain_name(text): metric

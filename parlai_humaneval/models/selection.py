@@ -215,7 +215,7 @@ def _listed(base_url: str, key_variable: str | None) -> tuple[str, list[str], st
             response = httpx.get(f"{base_url}/models", headers=_authorization(variable), timeout=LISTING_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         said = error or type(error).__name__
-        raise ZooError(f"{base_url} does not respond ({said}); check that the server is running") from error
+        raise ZooError(f"{base_url} does not respond ({said})", try_="check that the server is running") from error
     if response.status_code in refused:
         advice = f"put it into the environment variable {variable}, or name one (--api-key-env)"
         raise ZooError(f"{base_url} requires a key", try_=advice)

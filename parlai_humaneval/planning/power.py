@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from scipy import special
 
 from parlai_humaneval._util.arrays import Flags, Floats
@@ -385,5 +386,5 @@ def dialogue_icc(sd: float, *, sides: int = 2, discordance: float = 1.0) -> floa
 @lru_cache
 def normal_nodes(points: int = 40) -> tuple[Floats, Floats]:
     """Points and weights with which a mean over a standard normal distribution is a sum."""
-    nodes, weights = special.roots_hermitenorm(points)
+    nodes, weights = hermegauss(points)  # scipy.special has them, too, and would load all of scipy.linalg
     return np.asarray(nodes), np.asarray(weights / weights.sum())

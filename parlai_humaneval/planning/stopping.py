@@ -1,4 +1,4 @@
-"""What a study takes that ends when every two of its models are decided, beside a fixed plan: by simulation.
+"""The size of a study that stops once it reaches a decision, next to that of a fixed plan, by simulation.
 
 How long such a study is depends on what is true, so that there is no one size of it: made-up studies, of models that are
 equal and of models that differ more and more, run through the code that decides live ones.
@@ -80,8 +80,8 @@ class Truth(BaseModel, extra="forbid", frozen=True):
 
 
 class UntilDecided(BaseModel, extra="forbid", frozen=True):
-    """A study that ends when every two models are decided, or at its cap. ``models``: how many there are. ``unit``:
-    what ``n`` counts: dialogues, or comparisons of finished ones. ``margin``, ``alpha``, ``beta``, ``floor``,
+    """A study that stops once it reaches a decision about every pair, or at its cap. ``models``: how many there are.
+    ``unit``: what ``n`` counts: dialogues, or comparisons of finished ones. ``margin``, ``alpha``, ``beta``, ``floor``,
     ``max_dialogues``: of the rule; the cap counts dialogues that checks will drop, too. ``is_cap_chosen``: with this
     cap nearly all studies of equal models end before; otherwise it was given. ``in_flight``, ``turns``, ``icc``,
     ``ties``, ``dialogues_per_worker``, ``heavy_tail``: of the simulated workers; ``rating_sd``, ``rater_sd``: of their

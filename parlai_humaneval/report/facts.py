@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval import __version__
+from parlai_humaneval._util import __version__
 from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval._util.text import json_list
 from parlai_humaneval.dialogues.messages import json_in

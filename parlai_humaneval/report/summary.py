@@ -139,7 +139,12 @@ def models_table(answer: Summary) -> views.DataTable:
         {**line.model_dump(), "rank": "" if line.rank_low is None else rank_words(line.rank_low, line.rank_high)}
         for line in answer.models
     ]
-    return _of_rows("answer_models", _title(answer.what), labels, rows)
+    rates = [line.estimate for line in answer.models if line.estimate is not None]
+    by_strength = answer.section == "comparisons" and rates != sorted(rates, reverse=True)
+    title = (
+        _title(answer.what) + ", in the order of strength, which depends on the opponents that each met" * by_strength
+    )
+    return _of_rows("answer_models", title, labels, rows)
 
 
 def _of_rows(

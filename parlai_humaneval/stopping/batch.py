@@ -67,6 +67,33 @@ def alike(now: Floats, highest: Floats, equal: Flags, among: Flags, rivals: Riva
     return reached
 
 
+ALL_DIRECTIONS = 0.1
+"""Part of the capital that is split over all pairs, so that those far apart are decided before their neighbors are."""
+
+
+def along_paths(now: Floats, better: Flags, pairs: Pairs) -> Floats:
+    """Studies × 2 × pairs; what each claim has against it at least, in whatever order the models stand. ``now``: of the same
+    shape; e-values that the first model of a pair is better, and that the second is. ``better``: see :class:`Decisions`.
+
+    Somebody who knew the order could split a capital over its K − 1 neighbors, and bet on each that the lower one is
+    better. If i is called better than j, which stands higher, the bets on the path from j down to i have paid at least
+    as much as those on the path that pays least. Equal models have no order: half of the capital goes down their row of
+    numbers, and half goes up. An order that contradicts earlier claims is not that of the models, or they were false."""
+    models, first, second = pairs.models, pairs.first, pairs.second
+    paid = np.full((len(now), models, models), np.inf)  # higher × lower model
+    paid[:, second, first], paid[:, first, second] = now[:, 0], now[:, 1]
+    paid[np.swapaxes(better, 1, 2)] = np.inf
+    by_number = paid.copy()
+    for by in range(models):
+        paid = np.minimum(paid, paid[:, :, by, None] + paid[:, None, by])
+        for higher, lower in ((slice(by), slice(by + 1, None)), (slice(by + 1, None), slice(by))):
+            through = by_number[:, higher, by, None] + by_number[:, None, by, lower]
+            by_number[:, higher, lower] = np.minimum(by_number[:, higher, lower], through)
+    least = np.minimum(paid, by_number / 2) * (1 - ALL_DIRECTIONS) / (models - 1)
+    on_paths = np.stack([least[:, second, first], least[:, first, second]], axis=1)
+    return np.asarray(on_paths + ALL_DIRECTIONS / (2 * pairs.count) * now)
+
+
 def rivals_apart(apart: Flags, rivals: Rivals) -> Ints:
     """Studies × pairs; how many rivals of each pair may be ``apart`` (studies × pairs) at once."""
     through = (apart[:, rivals.through[0]] | apart[:, rivals.through[1]]).sum(axis=2)
@@ -113,7 +140,9 @@ class Decisions:
     the ones that follow from two others. ``equal``: studies × pairs; the two are less than the margin apart.
     ``asked``: studies × pairs; those that dialogues are drawn from. ``going``: studies; whether any pair is open.
     ``together``: pairs are called equal together (see :func:`.alike`); else one by one, as in older studies.
-    ``pooled``: dialogues of decided pairs tell of others, too."""
+    ``pooled``: dialogues of decided pairs tell of others, too. ``paths``: who is better is decided over all orders in which
+    models can stand (see :func:`along_paths`); else pair by pair, as in older studies, and where no order is taken for
+    granted."""
 
     def __init__(
         self,
@@ -126,9 +155,10 @@ class Decisions:
         transitive: bool = True,
         together: bool = True,
         pooled: bool = False,
+        paths: bool = True,
     ) -> None:
         self.pairs, self.alpha, self.beta, self.floor = pairs_of(models), alpha, beta, floor
-        self.transitive, self.together, self.pooled = transitive, together, pooled
+        self.transitive, self.together, self.pooled, self.paths = transitive, together, pooled, paths and transitive
         self._rivals = rivals_of(models, line=transitive)
         self.better, self.through = np.zeros((2, studies, models, models), dtype=bool)
         self.equal = np.zeros((studies, self.pairs.count), dtype=bool)
@@ -149,11 +179,15 @@ class Decisions:
 
     def look(self, rows: Ints, evidence: Evidence) -> None:
         """Decide in the studies ``rows`` what the evidence allows: first who is better, then who is equal. Who is
-        better: stepwise over all 2M directions at α, the clearest one first, one at a time, so that no two claims can
-        contradict each other. Who is equal: all pairs together, or one by one, at β. Then settle whom to ask about."""
-        among = self._with(rows, self._open & (evidence.clearest >= (self._true / self.alpha)[:, None]))
+        better: over all orders, or stepwise over all 2M directions, at α, the clearest one first, one at a time, so that
+        no two claims can contradict each other. Who is equal: all pairs together, or one by one, at β. Then settle whom
+        to ask about."""
+        clearest = evidence.order_now.max(axis=1) if self.paths else evidence.clearest
+        fewest = 2 * (self.pairs.models - 1) if self.paths else self._true[:, None]
+        among = self._with(rows, self._open & (clearest >= fewest / self.alpha))
         if among.size:
-            self._order(among, np.where(self._enough(among, evidence)[:, None], evidence.pooled[among], 0.0))
+            worth = (evidence.order_now if self.paths else evidence.pooled)[among]
+            self._order(among, np.where(self._enough(among, evidence)[:, None], worth, 0.0))
         near = self._with(rows, self._open & (self.beta * evidence.least_equal >= 1))
         while near.size:
             may = self._open[near] & self._enough(near, evidence) & ~self._spoken_against(near, evidence)
@@ -205,12 +239,15 @@ class Decisions:
         dialogues = evidence.dialogues[rows]
         return (dialogues[:, self.pairs.first] >= self.floor) & (dialogues[:, self.pairs.second] >= self.floor)
 
-    def _order(self, rows: Ints, highest: Floats) -> None:
+    def _order(self, rows: Ints, worth: Floats) -> None:
         while rows.size:
-            left = np.where(self._open[rows][:, None], highest, 0.0).reshape(len(rows), -1)
+            least = worth / self._true[rows, None, None]
+            if self.paths:
+                least = along_paths(worth, self.better[rows], self.pairs)
+            left = np.where(self._open[rows][:, None], least, 0.0).reshape(len(rows), -1)
             clearest = left.argmax(axis=1)
-            reached = left.max(axis=1) >= self._true[rows] / self.alpha
-            rows, highest = rows[reached], highest[reached]
+            reached = left.max(axis=1) >= 1 / self.alpha
+            rows, worth = rows[reached], worth[reached]
             if rows.size:
                 self._claim(rows, clearest[reached])
 
@@ -338,9 +375,12 @@ class Studies:
     ``folded``: studies; of those, the first so many are folded in. ``ended``: studies × workers; when each of them was
     through, infinite of those who are not. ``dropped``: studies; so many of the first workers are folded in and no
     longer held. ``filled``: what those who leave do not answer is filled (see :class:`.Evidence`); ``together``: pairs
-    are called equal together (see :class:`Decisions`). Older studies did neither."""
+    are called equal together, and ``paths``: all orders decide who is better (see :class:`Decisions`). Older studies did
+    none of this."""
 
-    def __init__(self, rule: StoppingRule, studies: int = 1, *, filled: bool = True, together: bool = True) -> None:
+    def __init__(
+        self, rule: StoppingRule, studies: int = 1, *, filled: bool = True, together: bool = True, paths: bool = True
+    ) -> None:
         self.rule, models = rule, len(rule.models)
         panels = rule.shown == "panel"
         how = {"pooled": rule.is_pooled, "panels": panels, "filled": filled, "together": together}
@@ -354,6 +394,7 @@ class Studies:
             transitive=rule.transitive,
             together=together,
             pooled=rule.is_pooled,
+            paths=paths,
         )
         self.arrived, self.folded, self.dropped = np.zeros((3, studies), dtype=np.int64)
         self._shown = np.full((studies, 0, 0), -1)

@@ -50,7 +50,8 @@ class Began(_Record):
     ``setting``, ``metric``: what was asked, where that is known. ``cut_off``: what becomes of dialogues whose workers
     leave in the middle of them: they are ``filled`` (see :class:`.Evidence`), or ``left_out``, as studies did that
     began before there was a choice. ``equality``: pairs are called equal ``together`` (see :class:`.Decisions`), or
-    ``one_by_one``, as in studies that began before that."""
+    ``one_by_one``, as in studies that began before that. ``order``: who is better is decided over all orders, along
+    ``paths``, or ``pair_by_pair``, as in studies that began before that."""
 
     event: Literal["began"] = "began"
     rule: StoppingRule
@@ -60,6 +61,7 @@ class Began(_Record):
     metric: str = ""
     cut_off: Literal["left_out", "filled"] = "left_out"
     equality: Literal["one_by_one", "together"] = "one_by_one"
+    order: Literal["pair_by_pair", "paths"] = "pair_by_pair"
 
 
 class Extended(_Record):
@@ -330,7 +332,7 @@ class StoppingStatus(BaseModel, frozen=True):
 
 
 class PairForecast(BaseModel, frozen=True):
-    """Dialogues of two models that are to begin until it is decided about them, or the cap is reached; see
+    """Dialogues of two models that begin until there is a decision about them, or the cap is reached; see
     :class:`Forecast`."""
 
     first: str

@@ -194,6 +194,11 @@ class Evidence:
         """Studies × pairs; the lower side of what evidence of equality from direct dialogues is worth now."""
         return np.asarray(np.minimum(*self._now[-1]))
 
+    @property
+    def order_now(self) -> Floats:
+        """Studies × 2 × pairs; what the evidence of :attr:`pooled` is worth now."""
+        return np.moveaxis(self._now[self._bets.kinds.index("pooled" if self.is_pooled else "direct")], 1, 0)
+
     def of(self, kind: str) -> Floats:
         """See above; unless evidence is pooled, there is that of direct dialogues alone."""
         return np.moveaxis(self._best[self._bets.kinds.index(kind)], 1, 0)
@@ -348,7 +353,7 @@ class Evidence:
         worth = (bets.weights @ grown.reshape(len(grown), -1)).reshape(outcome.shape)
         worth = worth.min(axis=1) if worth.shape[1] > 1 else worth[:, 0]
         best[..., place] = np.maximum(best.take(place, axis=-1), worth)
-        now[bets.order :, :, place] = worth[bets.order :]
+        now[..., place] = worth
 
     def _indirect(
         self,

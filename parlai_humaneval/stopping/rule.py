@@ -43,7 +43,7 @@ def checked_risk(risk: float) -> float:
 
 
 class StoppingRule(BaseModel, extra="forbid", frozen=True):
-    """A study of some models ends when every pair of them is decided, or at its cap.
+    """A study of several models stops once it reaches a decision about every pair of them, or at its cap.
 
     Attributes:
         models: names, two or more.

@@ -31,7 +31,7 @@ class StudyError(HumanevalError, ValueError):
 
 
 class SequentialStudy:
-    """A study that ends when its answer is reached. ``rule``: that by which it ends; its cap may have been raised since
+    """A study that stops once it reaches a decision. ``rule``: that by which it ends; its cap may have been raised since
     the study ``began``. ``log``: all that happened; it only ever grows. ``ended``: why nobody else is needed; None as
     long as somebody is. ``answered``, ``in_flight``, ``folded``: dialogues that were finished, that were begun and may
     still be, and that are evidence. ``cut_off``: dialogues that their workers left in the middle, and that are evidence
@@ -54,7 +54,8 @@ class SequentialStudy:
         self, rule: StoppingRule, *, seed: int = 0, technique: str = "", setting: str = "", metric: str = ""
     ) -> None:
         asked = {"technique": technique, "setting": setting, "metric": metric}
-        self._begin(events.Began(rule=rule, seed=seed, cut_off="filled", equality="together", **asked))
+        began = events.Began(rule=rule, seed=seed, cut_off="filled", equality="together", order="paths", **asked)
+        self._begin(began)
 
     @classmethod
     def of(cls, began: events.Began) -> SequentialStudy:
@@ -66,7 +67,8 @@ class SequentialStudy:
     def _begin(self, began: events.Began) -> None:
         self.rule, self.seed, self.began = began.rule, began.seed, began
         self.log: list[Event] = [began]
-        self.studies = Studies(began.rule, filled=began.cut_off == "filled", together=began.equality == "together")
+        filled, together, paths = began.cut_off == "filled", began.equality == "together", began.order == "paths"
+        self.studies = Studies(began.rule, filled=filled, together=together, paths=paths)
         self.pairs = self.studies.evidence.pairs
         self.now = 0.0
         self.ended: Literal["decided", "cap"] | None = None

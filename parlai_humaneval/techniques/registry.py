@@ -96,6 +96,10 @@ class PlanningDefaults:
         """Whether each judgement is a choice among all models."""
         return self.at_once and self.measures == "choice"
 
+    def turns_within(self, least: int, most: int) -> int:
+        """Turns to expect of a dialogue that the worker ends, after ``least`` of them and before ``most``."""
+        return min(most, max(least, self.turns))
+
 
 @dataclass(frozen=True)
 class Technique:

@@ -31,8 +31,10 @@ FACETS: tuple[str, ...] = tuple(dict.fromkeys([*_FACETS.split(), *COLUMNS_FILE["
 """What entries can be filtered by; an entry may have several values of each."""
 _OF_ROWS = {"technique", "setting", "metric", *COLUMNS_FILE["groupings"]}
 Row = Mapping[str, Any]
-REMARKS = re.compile("(reason|comment|note|remark|explanation|rationale|justification)s?", re.IGNORECASE)
-"""Columns of ratings from elsewhere with what a rater wrote besides."""
+REMARKS = re.compile(
+    r"(.*[\W_])?(reason|comment|note|remark|explanation|rationale|justification|feedback)s?", re.IGNORECASE
+)
+"""Columns of tables from elsewhere with what a rater wrote besides."""
 _REPLIES = {f"{stem}{end}" for stem in COLUMNS_FILE["reply_columns"] for end in ("", "_a", "_b")}
 GROUPS = 50  # Values of a grouping, the most frequent ones
 PREVIEW = 110  # Characters of an entry's first words in the list
@@ -365,10 +367,7 @@ class _Entries:
         scale = f" ({low:g}–{high:g})" if low is not None and high is not None else ""
         answer = self._answer(entry, row, kind)
         answer.setdefault("says", []).append((f"{row['model']}: {row['criterion']}", f"{value:g}{scale}"))
-        _put(
-            answer,
-            reason=next((str(cell) for name, cell in row.items() if REMARKS.fullmatch(name)), answer.get("reason")),
-        )
+        _put(answer, reason=_remark(row) or answer.get("reason"))
         stem = _stem(row, "")
         if (row.get(stem) or row.keys() & {*COLUMNS_FILE["prompt_columns"]}) and not entry.turns:
             _take_talk(entry, row, stem, row["model"], entry.id)
@@ -407,9 +406,14 @@ class _Entries:
         question = (row.get("metric") or "preference") + (f" (dialogues {numbers})" if numbers else "")
         answer = self._answer(entry, row, kind)
         answer.setdefault("says", []).append((question, said))
-        _put(answer, **{key: row.get(key) for key in ("reason", "seconds") if key not in answer})
+        rest = {"reason": _remark(row), "seconds": row.get("seconds")}
+        _put(answer, **{key: value for key, value in rest.items() if key not in answer})
         if not entry.talks and not entry.turns:
             entry.about.update((("Dialogue", f"{one}: {where}"), None) for one, where in sides if where)
+
+
+def _remark(row: Row) -> str:
+    return "\n".join(dict.fromkeys(str(cell) for name, cell in row.items() if cell and REMARKS.fullmatch(name)))
 
 
 def _put(part: Reply | Answer, **values: Any) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from parlai_humaneval import __version__
+from parlai_humaneval._util import __version__
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.display.images import SUFFIX
 from parlai_humaneval.viewer.entries import FACETS, Entry

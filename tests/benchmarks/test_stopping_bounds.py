@@ -9,13 +9,17 @@ from benchmarks.stopping_bounds import (
     ALPHA,
     CAP,
     DRIFT,
+    IN_ORDER,
+    INSIDE,
     ONE_PAIR,
     THREE,
+    WAITING,
     OnePair,
     distinguishing,
     kl,
     plan_of,
     three_equal,
+    waiting,
 )
 
 WALD = kl(1 - ALPHA, ALPHA) / (DRIFT**2 / 2)
@@ -44,3 +48,15 @@ def test_no_multiplier_gives_a_higher_bound_by_chance(better: float, equal: floa
 def test_three_equal_models_need_more_than_by_change_of_measure() -> None:
     """Guards the plane of differences: above the simple bound of three models, and below what four need by our rule."""
     assert 2 * WALD < three_equal(*THREE, 1500) < 0.62 * plan_of(4)
+
+
+def test_raters_wait_for_those_who_came_before_them() -> None:
+    """Guards the number that is added to bounds where raters count in the order of arrival."""
+    assert waiting(60, 1000) == pytest.approx(WAITING, abs=0.3)
+
+
+def test_the_three_goals_of_one_pair_cannot_be_reached_together() -> None:
+    """Guards the statement of the documentation: above the goals where raters count in the order of arrival."""
+    plan = plan_of(2)
+    goals = [goal * plan - INSIDE - WAITING for _, goal in ONE_PAIR.values()]
+    assert IN_ORDER.bound(round(CAP * plan)) > 1.01 * sum(np.array(IN_ORDER.weights) * goals)

@@ -85,6 +85,16 @@ def test_the_figures_are_those_of_the_plan(tmp_path: Path) -> None:
     assert halved.cost == pytest.approx(found.cost / 2, rel=0.02)
 
 
+def test_a_chat_that_raters_end_is_as_long_as_the_plan_expects(tmp_path: Path) -> None:
+    """Not as short as it may be: the figures next to the technique, and those of the study, are the same hours."""
+    (card,) = (bar for bar in bars(Choices(gap=0.2)) if bar.technique == "arena")
+    found = draft(Choices(technique="arena", gap=0.2), tmp_path / "study.yaml").estimate
+    assert found is not None
+    assert found.hours == card.hours
+    longer = Choices(technique="arena", gap=0.2, settings={"turns": 10})
+    assert (draft(longer, tmp_path / "study.yaml").estimate or found).hours > 1.5 * found.hours
+
+
 def test_raters_of_a_crowd_get_the_wage(tmp_path: Path) -> None:
     """The reward is written where none was chosen, and settings that only the launch can know are named."""
     made = draft(Choices(settings={"place": "prolific"}, wage=18.0), tmp_path / "study.yaml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 
 import click
 import pytest
@@ -126,6 +127,15 @@ def test_wrong_usage_is_three_lines_and_status_2(typed: list[str], lines: list[s
     done = CliRunner().invoke(main, typed)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.splitlines() == lines
+
+
+@pytest.mark.parametrize("typed", [["plan", "--gap", "two", "--json"], ["report", "--tables", "nowhere", "--json"]])
+def test_a_program_that_asked_for_json_reads_the_error_there(typed: list[str]) -> None:
+    """Whoever parses standard output gets the same three parts as a person, whatever went wrong."""
+    done = CliRunner().invoke(main, typed)
+    assert done.exit_code != 0
+    lines = [line.strip().partition(": ") for line in done.stderr.splitlines()]
+    assert json.loads(done.stdout) == {name: text for name, _, text in lines}
 
 
 @pytest.mark.parametrize("group", [[], ["models"], ["steer"]])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+import pytest
 
 from parlai_humaneval.cli import main
 from parlai_humaneval.tables.example import example_tables
@@ -38,7 +39,7 @@ for arguments, libraries in json.load(sys.stdin):
         try:
             main(arguments)
         except SystemExit as end:
-            assert not end.code, end.code
+            assert bool(end.code) == (sys.argv[1] == "fails"), end.code
         print("\\n" + json.dumps([name for name in libraries if name in sys.modules]), flush=True)
         os._exit(0)
     assert not os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), arguments
@@ -46,10 +47,10 @@ for arguments, libraries in json.load(sys.stdin):
 """What a new process does with each command line, in a fork that has only what every command starts with."""
 
 
-def imported(commands: Sequence[tuple[list[str], tuple[str, ...]]]) -> list[list[str]]:
+def imported(commands: Sequence[tuple[list[str], tuple[str, ...]]], how: str = "ends") -> list[list[str]]:
     """Of each command line and the libraries to look for: those that a process has loaded when its command ends."""
-    asked = json.dumps(commands)
-    done = subprocess.run([sys.executable, "-c", STARTED], input=asked, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", STARTED, how]
+    done = subprocess.run(command, input=json.dumps(commands), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     assert len(found) == len(commands)
@@ -88,6 +89,28 @@ def test_every_help_has_an_example() -> None:
     assert len(contexts) > 40
     without = [context.command_path for context in contexts if "Example" not in context.get_help()]
     assert without == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["launch", "pw_turn", "models=a,b"],
+        ["launch", "pw_turn", "models=[elizza,retrieval]"],
+        ["launch", "pw_turn", "models=[eliza,retrieval]", "zoo_files=[nowhere.yaml]"],
+        ["launch", "pw_dialog", "dialogues=[nowhere.jsonl]"],
+        ["launch", "pw_dialog", "dialogues=[{file: nowhere.jsonl, entities: eliza}]"],
+        ["launch", "pw_turn", "mephisto.blueprint.persona_file=nowhere.jsonl"],
+        ["launch", "nowhere.yaml"],
+        ["pilot", "pw_turn", "persona_file=nowhere.jsonl"],
+        ["new", "--model", "nowhere.py", "--yes"],
+        ["judge", "--judge", "nowhere.yaml", "--task-name", "x"],
+        ["try", "nowhere.py"],
+    ],
+    ids=" ".join,
+)
+def test_unknown_files_and_models_are_named_before_anything_is_loaded(words: list[str]) -> None:
+    """Guards whoever mistypes a word: the answer is there in half a second, not after ParlAI and Mephisto."""
+    assert imported([(words, ("torch", "parlai", "mephisto", "hydra", "numpy"))], "fails") == [[]]
 
 
 def test_a_plan_needs_numbers_alone() -> None:

@@ -30,9 +30,8 @@ from mephisto_tasks.crowds.crowd import CrowdError
 from mephisto_tasks.server.hosts import opens_elsewhere
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import Problem
-from parlai_humaneval._util.files import make_private_folder, read_private, write_private
+from parlai_humaneval._util.files import make_private_folder, read_private, user_home, write_private
 from parlai_humaneval._util.text import seconds_to_wait
-from parlai_humaneval.models.zoo.files import user_home
 from parlai_humaneval.models.zoo.secrets import without_key
 
 WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))

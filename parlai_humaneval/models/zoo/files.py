@@ -4,7 +4,6 @@ and ParlAI's presets of options, which its wheel leaves out."""
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from parlai_humaneval._util.files import user_home
 from parlai_humaneval._util.installing import lacking
 from parlai_humaneval.models.agent.names import as_sentence, needs_local_packages
 from parlai_humaneval.models.zoo.entries import PACKAGE, ModelSpec, ZooError
@@ -45,19 +45,8 @@ def folder_of(options: Mapping[str, Any]) -> Path:
     return Path(options.get(FOLDER_OPTION) or Path.cwd())
 
 
-HOME_VARIABLE = "PARLAI_HUMANEVAL_HOME"
 HOME_PREFIX = "home:"
 """In a zoo file, ``home:tiny_generator/model`` is that path below :func:`models_home`."""
-
-
-def user_home() -> Path:
-    """``$PARLAI_HUMANEVAL_HOME``, else ``parlai-humaneval`` in ``$XDG_DATA_HOME`` or ``~/.local/share``."""
-    own = os.environ.get(HOME_VARIABLE)
-    if own:
-        return Path(own).expanduser()
-    xdg = os.environ.get("XDG_DATA_HOME")
-    base = Path(xdg).expanduser() if xdg else Path.home() / ".local" / "share"
-    return base / "parlai-humaneval"
 
 
 def models_home() -> Path:

@@ -220,7 +220,7 @@ class Stopping(Section):
             reference=None,
             model_table="",
             pair_table="stopping_pairs",
-            remarks=[*study.warnings, *([own_dialogues(pairs, in_points=True)] if known else []), *_about(self, study)],
+            remarks=[*study.warnings, *([pairs_remark(pairs, in_points=True)] if known else []), *_about(self, study)],
             best=_best(study, lines),
             level=1 - (study.alpha or 0.0),
             rule=_rule(study),
@@ -356,10 +356,10 @@ def pair_rows(
     ]
 
 
-def own_dialogues(pairs: Iterable[DecidedPair | PairStatus], *, in_points: bool = False) -> str:
+def pairs_remark(pairs: Iterable[DecidedPair | PairStatus], *, in_points: bool = False) -> str:
     """What intervals of pairs are of; and where some are decided, what that does to them. ``in_points``: they are gaps."""
     is_decided = any(pair.decided is not None for pair in pairs)
-    return say("stopping", "own_dialogues", decided=is_decided, in_points=in_points, after=AFTER)[0]
+    return say("stopping", "pairs_remark", decided=is_decided, in_points=in_points, after=AFTER)[0]
 
 
 def _rule(study: DecidedStudy) -> DecidedRule | None:
@@ -394,7 +394,7 @@ def pairs_table(pairs: Sequence[DecidedPair], *, while_it_runs: bool = False) ->
         "stopping_pairs",
         f"Pairs of models, {'as they stand' if while_it_runs else AFTER}",
         [pair.ahead_first() for pair in pairs],
-        own_dialogues(pairs),
+        pairs_remark(pairs),
         *([f"Simultaneous coverage of each interval at all times: {levels}."] if levels else []),
     )
     hidden = ("study", "technique", "setting", "metric", "after") if while_it_runs else ()

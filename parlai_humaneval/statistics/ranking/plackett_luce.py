@@ -16,7 +16,6 @@ from itertools import combinations, product
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.linalg import block_diag
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
@@ -236,8 +235,9 @@ def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[Fitted |
 def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int) -> Fitted | None:
     """The maximum, found in the effects of models and places; ``places``: how many, 0 where they are not modelled."""
     of_models, of_places = contrasts(len(known)), contrasts(places)
-    basis = block_diag(of_models, of_places)
-    width, size = of_models.shape[1], basis.shape[1]
+    width, size = of_models.shape[1], of_models.shape[1] + of_places.shape[1]
+    basis: Floats = np.zeros((len(known) + places, size))
+    basis[: len(known), :width], basis[len(known) :, width:] = of_models, of_places
     by_place = [(sets.picked * (sets.places == place)).sum(axis=1) for place in range(places)]
     picked = np.column_stack([sets.picked, *by_place])
     total = picked.sum(axis=0)
@@ -257,7 +257,7 @@ def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int
     _, expected, spread = _moments(sets, len(known), places, basis @ at)
     codes, _ = pd.factorize(owners)
     scores = picked - expected[sets.pattern]
-    sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1) @ basis
+    sums: Floats = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1) @ basis
     blocks = {"models": np.hstack([of_models, np.zeros((len(known), size - width))])}
     if places:
         blocks["positions"] = np.hstack([np.zeros((places, width)), of_places])

@@ -72,6 +72,7 @@ def test_replies_grow_alike_and_are_chosen_from_when_complete(visit: Callable[..
     rater.arrive("reader")
     rater.sees_task()
     rater.rate(1, "It is a friendly greeting.")
+    rater.may_write()  # until then the first turn's replies are there, closed because one is chosen
     rater.page.evaluate(WATCH)
     rater.say("And what do you like?")
     card = rater.page.locator("label:has([data-number])")

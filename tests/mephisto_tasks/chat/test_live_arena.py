@@ -50,6 +50,11 @@ async def test_each_verdict_names_the_model_of_its_column(run: RunningStudy, ver
     assert (record.points, len(record.complete_turns)) == ({}, 3)
 
 
+async def test_raters_read_how_long_a_chat_is_expected_to_take(run: RunningStudy) -> None:
+    """Four turns of 40 seconds here, and not the only one after which they may stop."""
+    assert run.study.minutes == 3
+
+
 async def test_the_columns_are_drawn_anew_for_each_dialogue(run: RunningStudy) -> None:
     """Neither model is always the left one."""
     left = set()

@@ -168,7 +168,7 @@ async def test_a_wait_ends_when_the_rater_has_left(start: Launch) -> None:
             "replies.disclosure_threshold: must be a finite number",
         ),
         ("pw_dialog", "replies.typing=natural", "pw_dialog has no setting 'replies.typing'"),
-        ("pw_dialog", "replies.filter=block dialogues=[x.jsonl]", "use replies.filter=mask"),
+        ("pw_dialog", "replies.filter=block dialogues=[x]", "use replies.filter=mask"),
     ],
 )
 def test_wrong_settings_of_replies(tmp_path: Path, task: str, setting: str, said: str) -> None:

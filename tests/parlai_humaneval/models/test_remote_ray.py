@@ -17,11 +17,11 @@ import psutil
 import pytest
 from remote_hands import SETTINGS, drawn, run_on, self_chats, self_chats_here
 
+from parlai_humaneval._util.files import HOME_VARIABLE
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.workers import ray_actor
 from parlai_humaneval.models.workers.hosts import RemoteAgent
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import HOME_VARIABLE
 
 pytestmark = pytest.mark.slow
 
@@ -224,7 +224,7 @@ def test_a_cluster_that_wants_another_token_says_so(
                 time.sleep(0.1)
             for mode, ours, told in (
                 ("token", "a-wrong-one", "rejects the token in RAY_AUTH_TOKEN"),
-                ("token", "", "has no token"),
+                ("token", "", "got no token"),
                 ("disabled", "", "requires a token: set RAY_AUTH_MODE=token"),
             ):
                 monkeypatch.setenv("RAY_AUTH_MODE", mode)

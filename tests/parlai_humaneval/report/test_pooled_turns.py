@@ -203,7 +203,7 @@ def test_a_pair_of_the_one_ranking_has_one_p_to_cite(reported):
     """Guards three p-values of one pair on one page with no word on which to cite, and “p, paper” of what no paper tests."""
     document, folder = reported
     (answer,) = document.summaries()
-    assert answer.cite == "“Pairs of the one ranking” of “Turn by turn”"
+    assert answer.cite == "“One ranking: pairs of models” of “Turn by turn”"
     labels = {column.key: column.label for column in pairs_table(answer).columns}
     assert (labels["p_paper"], labels["p_decides"]) == ("p, independent", "Holm")
     with (folder / "turns_pooled_pairs.csv").open(encoding="utf-8", newline="") as file:
@@ -215,7 +215,7 @@ def test_a_pair_of_the_one_ranking_has_one_p_to_cite(reported):
     notes = {table.key: " ".join(table.notes) for table in document.sections["turns"].data_tables()}
     assert "Cite the clustered p-value with Holm's correction." in notes["turns_pooled_pairs"]
     for other in ("turns_tests", "turns_tests_from_2", "turns_pairs"):
-        assert "Cite “Pairs of the one ranking”" in notes[other], other
+        assert "Cite “One ranking: pairs of models”" in notes[other], other
     assert all(f"\\caption{{{words}" in (folder / f"{key}.tex").read_text() for key, words in TEX.items())
 
 

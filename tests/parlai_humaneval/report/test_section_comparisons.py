@@ -18,7 +18,7 @@ from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.conclusions import told_leader
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.comparisons import build
-from parlai_humaneval.report.summary import pairs_table
+from parlai_humaneval.report.summary import models_table, pairs_table
 from parlai_humaneval.report.views import laid_out
 from parlai_humaneval.statistics.core.formatting import format_p
 from parlai_humaneval.statistics.core.result import Result
@@ -26,7 +26,9 @@ from parlai_humaneval.statistics.core.rows import CUT, Column, Row, interval_key
 from parlai_humaneval.statistics.core.shares import binomial_p
 from parlai_humaneval.statistics.ranking.plackett_luce import comparison_strengths
 from parlai_humaneval.tables.build import Tables, tables
+from parlai_humaneval.tables.columns import from_rows
 from parlai_humaneval.tables.filters import taken_as_finished
+from parlai_humaneval.tables.validate import with_dialogues
 
 CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
 KEYS = {"model_a", "model_b", "metric", "wins_a", "wins_b", "ties", "win_rate_a", "ci_low", "ci_high", "p_value"}
@@ -500,3 +502,22 @@ def test_of_reused_dialogues_the_pairs_tell_who_may_be_the_best(tmp_path):
     labels = [column.label for column in pairs_table(summary).columns]
     assert "p, clustered" in labels
     assert "p, by worker" not in labels
+
+
+def test_models_out_of_the_order_of_their_shares_are_said_to_be_in_the_order_of_strength() -> None:
+    """A model that beat weak models only has a larger share than one above it: the table itself says why."""
+    met = [("a", "b", 45, 15), ("b", "c", 57, 3), ("a", "c", 5, 1), ("c", "d", 39, 21)]
+    winners = [(a, b, w) for a, b, wins, losses in met for w in [a] * wins + [b] * losses]
+    vote = {"metric": "m", "technique": "t"}
+    rows = [
+        {**vote, "item_id": f"i{n}", "worker_id": f"w{n % 12}", "model_a": a, "model_b": b, "winner": w}
+        for n, (a, b, w) in enumerate(winners)
+    ]
+    empty = {name: from_rows(name, []) for name in ("turns", "dialogues")}
+    comparisons = with_dialogues(from_rows("comparisons", rows))
+    (answer,) = build_report(Tables(comparisons=comparisons, **empty), Options(draws=100)).summaries()
+    shares = [line.estimate for line in answer.models if line.estimate is not None]
+    assert shares != sorted(shares, reverse=True)
+    assert "in the order of strength" in models_table(answer).title
+    even = answer.model_copy(update={"models": sorted(answer.models, key=lambda line: -(line.estimate or 0))})
+    assert "strength" not in models_table(even).title

@@ -305,7 +305,7 @@ def test_a_page_that_was_left_open_is_no_work():
     assert spent.median_seconds == pytest.approx(usual.spent[0].median_seconds, rel=0.1)
     assert section.pairs[0].hours == pytest.approx(spent.trimmed_hours)
     assert section.pairs[0].n_chunks == usual.pairs[0].n_chunks
-    assert section.headline.startswith(f"Raters spent {spent.trimmed_hours:.1f} hours, in the median")
+    assert section.headline.startswith(f"Raters spent {spent.trimmed_hours:.1f} hours (median: ")
     assert any("1 of 80 comparisons took longer than an hour" in remark for remark in section.remarks)
     assert not any("longer than an hour" in remark for remark in usual.remarks)
     (row,) = time_spent(given)

@@ -231,7 +231,7 @@ def test_a_check_that_nobody_could_pass_blames_nobody():
     rows = [(m, "w", m, name, value, m == "qc") for m, value in (("qc", 5), ("a", 90)) for name in ("fluent", "warm")]
     section = section_of(exchange(rows))
     assert section.basis.too_few_to_check
-    assert section.headline.startswith("None of 1 worker could pass the check, because they gave too few ratings")
+    assert section.headline.startswith("None of 1 worker could pass the check, because they rated the degraded model")
 
 
 def test_only_the_degraded_model_rated():

@@ -175,7 +175,9 @@ def test_pairs_of_a_file_stay_together(tmp_path: Path) -> None:
     onboarding = {**PAIR, "is_onboarding": True}
     crossed = {**PAIR, "dialogue_dicts": [PAIR["dialogue_dicts"][0], {**PAIR["dialogue_dicts"][1], "id": "beta1"}]}
     dialogues = read(tmp_path / "p.jsonl", "\n".join(map(json.dumps, [PAIR, onboarding, crossed, SELF])))
-    assert {dialogue.kind for dialogue in dialogues} == {"human_bot", "self_chat"}
+    kinds = {dialogue.dialogue_id: dialogue.kind for dialogue in dialogues}
+    with_people = dict.fromkeys(("alpha0", "beta0", "beta1"), "human_bot")
+    assert kinds == with_people | dict.fromkeys(("alpha0s", "beta0s"), "self_chat")
     assert items(dialogues) == [("alpha0", "beta0"), ("alpha0", "beta1"), ("alpha0s", "beta0s")]
     assert len(items(dialogues, "any")) == 6
     groups = [("alpha", "beta")]

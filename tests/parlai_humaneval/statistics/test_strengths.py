@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import helmert
 from scipy.special import expit
 from statsmodels.api import Logit
 from statsmodels.discrete.conditional_models import ConditionalLogit
@@ -17,7 +18,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from parlai_humaneval.statistics.core.sign_flip import sign_flip_p_value
 from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
-from parlai_humaneval.statistics.ranking.fit import strength_note
+from parlai_humaneval.statistics.ranking.fit import contrasts, strength_note
 from parlai_humaneval.statistics.ranking.plackett_luce import (
     _inclusion,
     comparison_strengths,
@@ -473,3 +474,10 @@ def test_a_group_of_ties_takes_no_strengths_from_others(ties_first):
     notes = [strength_note(found.order, name, model) for name, model in zip("abcdef", found.models, strict=True)]
     assert notes[:4] == ["among a and b"] * 2 + ["among c and d"] * 2
     assert all("are all ties" in note for note in notes[4:])
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 12])
+def test_contrasts_are_those_of_scipy(size: int) -> None:
+    """To the last digit: stored reports must not change."""
+    expected = helmert(size).T if size > 1 else np.zeros((size, 0))
+    np.testing.assert_array_equal(contrasts(size), expected)

@@ -1,4 +1,4 @@
-"""Claims follow from evidence at the bar of Holm and Shaffer, from each other, and can be said in words."""
+"""Claims follow from evidence, pair by pair at the bar of Holm and Shaffer, from each other, and can be said in words."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ROW = np.zeros(1, dtype=np.int64)
 ABC = ("A", "B", "C")
 
 
-def decided(evidence: dict[tuple[int, int], float], models: int = 3, **changes: bool) -> Decisions:
+def decided(evidence: dict[tuple[int, int], float], models: int = 3, paths: bool = False, **changes: bool) -> Decisions:
     """One study with so much evidence that the first of each two models is better than the second."""
     learnt = Evidence(1, models, 0.1, pooled=False)
     learnt.dialogues[:] = 10
     for (better, worse), value in evidence.items():
         pair = learnt.pairs.number[better, worse]
         learnt.of("direct")[0, 0 if better < worse else 1, pair] = value
-    decisions = Decisions(1, models, alpha=0.05, beta=0.05, floor=4, **changes)
+    decisions = Decisions(1, models, alpha=0.05, beta=0.05, floor=4, paths=paths, **changes)
     decisions.look(ROW, learnt)
     return decisions
 

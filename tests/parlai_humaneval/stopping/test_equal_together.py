@@ -182,6 +182,7 @@ def test_nobody_is_called_equal_against_their_own_dialogues() -> None:
     learnt = circled(30)
     for kind in ORDER_KINDS:
         learnt.of(kind)[:] = 1
+    learnt.order_now[:] = 1
     learnt.equal[:] = learnt.equal_now[:] = 1000
     assert (learnt.least_alone[0] < AGAINST).tolist() == [False, False, True]
     decisions = Decisions(1, 3, alpha=0.05, beta=BETA, floor=1, pooled=True)

@@ -302,3 +302,12 @@ def test_the_page_knows_the_same_names() -> None:
         ours = getattr(viewer, name).__required_keys__ | getattr(viewer, name).__optional_keys__
         inherited = {"text", "markup", "images"} if name in ("Reply", "Line") else set()
         assert fields == ours - inherited, name
+
+
+@pytest.mark.parametrize("column", ["comment", "reason", "rater_comment", "Your feedback"])
+def test_comments_about_comparisons_from_elsewhere_are_shown(column: str) -> None:
+    """The viewer searches what it shows as the reason of an answer."""
+    vote = {"item_id": "i", "worker_id": "w", "metric": "m", "model_a": "x", "model_b": "y", "winner": "x"}
+    comparisons = from_rows("comparisons", [vote]).assign(**{column: "It is kind"})
+    (entry,) = entries(replace(tables([]), comparisons=comparisons))
+    assert [answer.get("reason") for answer in entry.answers.values()] == ["It is kind"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+import pandas as pd
 import pytest
 from make_judgements import one_of_each
 from make_records import make_study
@@ -21,6 +22,7 @@ from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import Tables, from_rows
 from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.tables.schema import TABLE_NAMES
+from parlai_humaneval.tables.validate import with_dialogues
 from parlai_humaneval.viewer import write
 from parlai_humaneval.viewer.entries import entries, facets_of
 from parlai_humaneval.viewer.write import ViewerError, ViewerMissing, viewer_files, write_viewer
@@ -166,3 +168,22 @@ def test_a_report_replaces_its_own_viewer(tmp_path: Path) -> None:
     (folder / "report.json").write_text(json.dumps({"files": names}))
     assert _written_before(folder) == {"turns.csv", "viewer/index.html", "viewer/data/index.js"}
     shutil.rmtree(folder)
+
+
+@pytest.mark.usefixtures("built")
+def test_the_number_of_decided_answers_leads_to_those_without_ties() -> None:
+    """Guards the first table of a report: as many entries fit its link as the cell says, where each was judged once."""
+    third = grouped().comparisons.assign(model_b="c", item_id=lambda frame: frame["item_id"] + "c")
+    third["winner"] = third["winner"].replace("b", "c")
+    votes = pd.concat([grouped().comparisons, third], ignore_index=True).assign(technique="pw_dialog")
+    study = replace(grouped(), comparisons=with_dialogues(votes))
+    every = entries(study)
+    draw = Drawing(Files("report", data=frozenset({"comparisons"}), viewer="index.html", facets=facets_of(every)))
+    document = build_report(study, Options(draws=100))
+    models = draw.answer(document.summaries()[0])[0]
+    for row, made in zip(document.summaries()[0].models, models.made_of, strict=True):
+        wanted: dict[str, set[str]] = {}
+        for name, value in parse_qsl(made.links["n"].partition("#?")[2]):
+            wanted.setdefault(name, set()).add(value)
+        fitting = [one for one in every if all(values & set(one.facets.get(n, ())) for n, values in wanted.items())]
+        assert len(fitting) == row.n < len(every)

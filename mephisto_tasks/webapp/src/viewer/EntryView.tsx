@@ -15,21 +15,24 @@ interface Props {
   /** Its part was read, and had no such entry. */
   missing: boolean;
   turn: number | null;
+  /** Which of several dialogues the turn is of; null: all. */
+  talk: number | null;
   words: readonly string[];
   onBack: () => void;
-  link: (turn: number | null) => string;
+  link: (turn: number | null, talk?: number | null) => string;
 }
 
 /** One entry: what was asked, said and answered. */
-export function EntryView({ index, at, id, details, missing, turn, words, onBack, link }: Props) {
+export function EntryView({ index, at, id, details, missing, turn, talk, words, onBack, link }: Props) {
   const root = useRef<HTMLElement>(null);
   const there = details !== undefined;
 
   useEffect(() => {
     if (there && turn !== null) {
-      root.current?.querySelector(`[data-turn="${turn}"]`)?.scrollIntoView({ block: "start" });
+      const inside = talk === null ? "" : `[data-talk="${talk}"] `;
+      root.current?.querySelector(`${inside}[data-turn="${turn}"]`)?.scrollIntoView({ block: "start" });
     }
-  }, [there, turn]);
+  }, [there, turn, talk]);
   useEffect(() => {
     highlight(root.current, words);
   }, [there, words]);
@@ -48,7 +51,7 @@ export function EntryView({ index, at, id, details, missing, turn, words, onBack
       ) : (
         <>
           <Facts index={index} at={at} />
-          {details && <Body details={details} turn={turn} link={link} />}
+          {details && <Body details={details} turn={turn} talk={talk} link={link} />}
           {!details && <p className="soft">{missing ? "Its texts are not here: reload the page." : "Reading…"}</p>}
         </>
       )}
@@ -61,7 +64,10 @@ function Facts({ index, at }: { index: Index; at: number }) {
   const seconds = index.seconds[at] ?? null;
   const apart = index.disagreement[at] ?? null;
   const facts: [string, string][] = [
-    ["Technique", [values("technique"), values("setting"), values("metric")].filter(Boolean).join(" · ")],
+    [
+      values("technique") ? "Technique" : "Asked about",
+      [values("technique"), values("setting"), values("metric")].filter(Boolean).join(" · "),
+    ],
     ["Models", values("model")],
     ["Outcome", values("outcome")],
     ["Raters", values("rater")],
@@ -91,16 +97,18 @@ function Facts({ index, at }: { index: Index; at: number }) {
 interface BodyProps {
   details: Details;
   turn: number | null;
-  link: (turn: number) => string;
+  talk: number | null;
+  link: (turn: number, talk?: number | null) => string;
 }
 
-function Body({ details, turn, link }: BodyProps) {
+function Body({ details, turn, talk, link }: BodyProps) {
   const { questions = [], about = [], talks = [], turns = [], answers = [], checks = [], feedback = [] } = details;
-  const longest = Math.max(0, ...turns.map((one) => one.turn), ...talks.map((talk) => Math.ceil(talk.lines.length / 2)));
+  const lengths = talks.map((one) => Math.ceil(one.lines.length / 2));
+  const longest = talk === null ? Math.max(0, ...turns.map((one) => one.turn), ...lengths) : (lengths[talk - 1] ?? 0);
   return (
     <>
-      {turn !== null && turn > longest && (
-        <p className="warning box">{`This dialogue has no turn ${turn}: its last one is ${longest}.`}</p>
+      {turn !== null && (turn > longest || turn < 1) && (
+        <p className="warning box">{noTurn(turn, longest)}</p>
       )}
       {(questions.length > 0 || about.length > 0) && (
         <Part title="Question and context">
@@ -122,8 +130,14 @@ function Body({ details, turn, link }: BodyProps) {
       ))}
       {talks.length > 0 && (
         <div className={styles.talks}>
-          {talks.map((talk, place) => (
-            <TalkView key={talk.id} talk={talk} place={talks.length > 1 ? place + 1 : null} turn={turn} link={link} />
+          {talks.map((one, place) => (
+            <TalkView
+              key={one.id}
+              talk={one}
+              place={talks.length > 1 ? place + 1 : null}
+              turn={talk === null || talk === place + 1 ? turn : null}
+              link={link}
+            />
           ))}
         </div>
       )}
@@ -140,6 +154,10 @@ function Body({ details, turn, link }: BodyProps) {
       )}
     </>
   );
+}
+
+function noTurn(turn: number, last: number): string {
+  return `This dialogue has no turn ${turn}${last > 0 ? `: its last one is ${last}` : ", and no texts of it are here"}.`;
 }
 
 export function Part({ title, children }: { title: string; children: ReactNode }) {
@@ -170,13 +188,13 @@ interface TalkProps {
   talk: Talk;
   place: number | null;
   turn: number | null;
-  link: (turn: number) => string;
+  link: (turn: number, talk?: number | null) => string;
 }
 
 function TalkView({ talk, place, turn, link }: TalkProps) {
   const name = [place === null ? "" : `Dialogue ${place}`, talk.title].filter(Boolean).join(": ");
   return (
-    <section className={`card ${styles.part}`} aria-label={name || "Dialogue"}>
+    <section className={`card ${styles.part}`} aria-label={name || "Dialogue"} data-talk={place ?? 1}>
       <h3>{name || "Dialogue"}</h3>
       <p className={`soft ${styles.small}`}>{talk.id}</p>
       <ol className={styles.lines}>
@@ -192,7 +210,7 @@ function TalkView({ talk, place, turn, link }: TalkProps) {
             >
               <p className={`soft ${styles.small}`}>
                 {line.who}
-                {begins && <CopyLink address={link(exchange)} name={`Copy link to turn ${exchange}`} short />}
+                {begins && <CopyLink address={link(exchange, place)} name={copyName(exchange, place)} short />}
               </p>
               {line.text === "" ? <p className="soft">(no text)</p> : <Words said={line} as="p" className="bubble" />}
             </li>
@@ -201,6 +219,10 @@ function TalkView({ talk, place, turn, link }: TalkProps) {
       </ol>
     </section>
   );
+}
+
+function copyName(turn: number, talk: number | null): string {
+  return `Copy link to turn ${turn}${talk === null ? "" : ` of dialogue ${talk}`}`;
 }
 
 function Checks({ checks }: { checks: readonly Check[] }) {

@@ -121,7 +121,9 @@ export function Answers({ answers }: { answers: readonly Answer[] }) {
               <dl className={styles.says}>
                 {says.map(([question, said], number) => (
                   <div key={number}>
-                    <dt className="soft">{question}</dt>
+                    <dt className="soft" data-mark={/[.?!:。？！：…]$/.test(question) ? "" : ":"}>
+                      {question}
+                    </dt>
                     <dd>{said}</dd>
                   </div>
                 ))}

@@ -18,7 +18,7 @@ export function Viewer({ store }: { store: Store }) {
   const [route, setRoute] = useState<Route>(() => read(window.location.hash));
   const [help, setHelp] = useState(false);
   const search = useRef<HTMLInputElement>(null);
-  const { id, turn, filters } = route;
+  const { id, turn, talk, filters } = route;
 
   useEffect(() => {
     const follow = () => setRoute(read(window.location.hash));
@@ -67,7 +67,7 @@ export function Viewer({ store }: { store: Store }) {
       const next = shown[here < 0 ? 0 : Math.max(0, Math.min(shown.length - 1, here + by))];
       const name = next === undefined ? undefined : index?.ids[next];
       if (name !== undefined) {
-        go({ id: name, turn: null, filters });
+        go({ id: name, turn: null, talk: null, filters });
       }
     };
     const press = (event: KeyboardEvent) => {
@@ -88,7 +88,7 @@ export function Viewer({ store }: { store: Store }) {
         k: () => step(-1),
         "/": () => search.current?.focus(),
         "?": () => setHelp(true),
-        Escape: () => id !== null && go({ id: null, turn: null, filters }),
+        Escape: () => id !== null && go({ id: null, turn: null, talk: null, filters }),
       };
       const action = actions[event.key];
       if (action) {
@@ -132,7 +132,7 @@ export function Viewer({ store }: { store: Store }) {
             index={index}
             shown={shown}
             current={at}
-            onOpen={(name) => go({ id: name, turn: null, filters }, true)}
+            onOpen={(name) => go({ id: name, turn: null, talk: null, filters }, true)}
           />
         </section>
         <section className={styles.open} aria-label="The open dialogue">
@@ -147,9 +147,10 @@ export function Viewer({ store }: { store: Store }) {
               details={details}
               missing={store.isRead(Math.floor(at / index.part))}
               turn={turn}
+              talk={talk}
               words={words}
-              onBack={() => go({ id: null, turn: null, filters })}
-              link={(number) => address(id, number)}
+              onBack={() => go({ id: null, turn: null, talk: null, filters })}
+              link={(number, place) => address(id, number, place)}
             />
           )}
         </section>

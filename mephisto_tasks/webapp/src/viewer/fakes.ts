@@ -16,6 +16,7 @@ export const INDEX: Index = {
   facets: {
     model: { values: ["ada", "bob"], of: [[0], [1], [0, 1], [0, 1], [0], [1]] },
     rater: { values: ["r1", "r2"], of: [[0], [0], [1], [0, 1], [1], [1]] },
+    metric: { values: ["preference"], of: [[], [], [], [0], [], []] },
     check: { values: ["too_fast"], of: [[], [0], [], [], [], []] },
   },
 };
@@ -51,7 +52,7 @@ export const DETAILS: Record<string, Details> = {
     ],
     answers: [
       { by: "r1", kind: "rater", says: [["humanness", "ada better than bob"]] },
-      { by: "r2", kind: "rater", says: [["humanness", "bob better than ada"]], reason: "Of the two" },
+      { by: "r2", kind: "rater", says: [["Sounds human.", "bob better than ada"]], reason: "Of the two" },
     ],
   },
   d5: { turns: [TURN] },

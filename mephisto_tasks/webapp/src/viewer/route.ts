@@ -1,18 +1,20 @@
 /**
- * The page's address after `#`: an entry, a turn of it, and what is filtered by, `#dialogue/3?model=alpha`. Ids are those
- * of the tables, so that a link to a turn holds for every viewer of the study.
+ * The page's address after `#`: an entry, a turn of it, which of several dialogues side by side, and what is filtered by,
+ * `#dialogue/3/2?model=alpha`. Ids are those of the tables, so that a link to a turn holds for every viewer of the study.
  */
 import { type Filters, NOTHING, SORTS, type Sort } from "./filter";
 
 export interface Route {
   id: string | null;
   turn: number | null;
+  /** Of dialogues side by side, which one the turn is of; null: all of them. */
+  talk: number | null;
   filters: Filters;
 }
 
 export function read(hash: string): Route {
   const [, place = "", query = ""] = /^#?([^?]*)\??(.*)$/s.exec(hash) ?? [];
-  const [id = "", turn = ""] = place.split("/");
+  const [id = "", turn = "", talk = ""] = place.split("/");
   const facets: Record<string, string[]> = {};
   const filters = { ...NOTHING, facets };
   for (const [name, value] of new URLSearchParams(query)) {
@@ -27,10 +29,14 @@ export function read(hash: string): Route {
       (facets[name] ??= []).push(value);
     }
   }
-  return { id: decoded(id) || null, turn: /^\d+$/.test(turn) ? Number(turn) : null, filters };
+  return { id: decoded(id) || null, turn: numberOf(turn), talk: numberOf(talk), filters };
 }
 
-export function written({ id, turn, filters }: Route): string {
+function numberOf(text: string): number | null {
+  return /^\d+$/.test(text) ? Number(text) : null;
+}
+
+export function written({ id, turn, talk, filters }: Route): string {
   const { query, sort, least, most } = filters;
   const search = new URLSearchParams();
   for (const [name, values] of Object.entries(filters.facets)) {
@@ -46,17 +52,17 @@ export function written({ id, turn, filters }: Route): string {
     search.set("turns", `${least ?? ""}-${most ?? ""}`);
   }
   const behind = search.toString();
-  return `#${linkTo(id, turn)}${behind && `?${behind}`}`;
+  return `#${linkTo(id, turn, talk)}${behind && `?${behind}`}`;
 }
 
-function linkTo(id: string | null, turn: number | null): string {
+function linkTo(id: string | null, turn: number | null, talk: number | null): string {
   const place = id === null ? "" : encodeURIComponent(id).replaceAll("%3A", ":");
-  return turn === null ? place : `${place}/${turn}`;
+  return [place, turn, turn === null ? null : talk].filter((part) => part !== null).join("/");
 }
 
 /** The address of an entry, or of a turn of it, without what is filtered by. */
-export function address(id: string, turn: number | null = null): string {
-  return `${window.location.href.split("#")[0] ?? ""}#${linkTo(id, turn)}`;
+export function address(id: string, turn: number | null = null, talk: number | null = null): string {
+  return `${window.location.href.split("#")[0] ?? ""}#${linkTo(id, turn, talk)}`;
 }
 
 function decoded(text: string): string {

@@ -61,16 +61,17 @@ describe("route", () => {
   it("comes back as it was written, with any id and any value", () => {
     for (const id of ["d1", "a|b:1", "a/b?c#d%", "مرحبا"]) {
       const facets = { model: ["ada & bob", "<b>=?#"], k: ["2"] };
-      const route = { id, turn: 3, filters: { facets, query: "a b", sort: "newest" as const, least: null, most: 4 } };
+      const route = { id, turn: 3, talk: 2, filters: { facets, query: "a b", sort: "newest" as const, least: null, most: 4 } };
       expect(read(written(route))).toEqual(route);
+      expect(read(written({ ...route, talk: null }))).toEqual({ ...route, talk: null });
     }
   });
 
   it("reads the links of a report, and what somebody mistyped", () => {
     expect(read("#?technique=sata&model=ada%20lovelace").filters.facets).toEqual({ technique: ["sata"], model: ["ada lovelace"] });
-    expect(read("#d1/x?sort=luck&turns=-")).toEqual({ id: "d1", turn: null, filters: { ...NOTHING, facets: {} } });
+    expect(read("#d1/x?sort=luck&turns=-")).toEqual({ id: "d1", turn: null, talk: null, filters: { ...NOTHING, facets: {} } });
     expect(read("#%zz").id).toBe("%zz");
-    expect(read("")).toEqual({ id: null, turn: null, filters: { ...NOTHING, facets: {} } });
+    expect(read("")).toEqual({ id: null, turn: null, talk: null, filters: { ...NOTHING, facets: {} } });
   });
 });
 
@@ -115,6 +116,27 @@ describe("page", () => {
     expect(screen.getAllByText("مرحبا").every((element) => element.closest("[dir=auto]"))).toBe(true);
     expect(screen.getByText("Of the two")).toBeInTheDocument();
     expect(screen.getByText("(no text)")).toBeInTheDocument();
+  });
+
+  it("links to a turn of one of two dialogues, and shows that one alone as the place", async () => {
+    const id = encodeURIComponent("a|b:1").replaceAll("%3A", ":");
+    await shown(`#${id}/1/2`);
+    const both = await screen.findAllByRole("region", { name: /^Dialogue \d/ });
+    const links = both.map((one) => within(one).getByRole("link", { name: /turn 1 of dialogue/ }).getAttribute("href"));
+    expect(links.map((link) => link?.split("#")[1])).toEqual([`${id}/1/1`, `${id}/1/2`]);
+    expect(both.map((one) => one.querySelector("[data-here]") !== null)).toEqual([false, true]);
+  });
+
+  it("puts no colon behind a question that ends with a mark", async () => {
+    await shown(`#${encodeURIComponent("a|b:1")}`);
+    expect(await screen.findByText("humanness")).toHaveAttribute("data-mark", ":");
+    expect(screen.getByText("Sounds human.")).toHaveAttribute("data-mark", "");
+  });
+
+  it("names what was asked where no technique is known", async () => {
+    await shown(`#${encodeURIComponent("a|b:1")}`);
+    expect(await screen.findByText("Asked about")).toBeInTheDocument();
+    expect(screen.queryByText("Technique")).toBeNull();
   });
 
   it("goes through the list with j and k, and closes with Escape", async () => {

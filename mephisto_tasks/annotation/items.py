@@ -208,8 +208,8 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     fewest = min(Counter(item.cell for item in items).values(), default=wanted)
     if enough < wanted and fewest < wanted:
         say(
-            f"For some pairs of models, raters can compare only {fewest} pairs of dialogues, so this study collects fewer than "
-            f"{wanted} judgements. To collect more, set judgements_per_group",
+            f"For some pairs of models, only {fewest} pairs of dialogues can be compared, so this study collects fewer "
+            f"than {wanted} judgements. To collect more, set judgements_per_group",
             err=True,
         )
     parted = pairing.parted_pairs(dialogues, groups, enough) if config.pairing == "auto" else None

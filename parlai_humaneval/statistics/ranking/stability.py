@@ -167,7 +167,9 @@ def stability_curves(
     top = min(dialogues, max(_memory(cube[-1]) // 2, MEMORY // 2))
     chosen = sorted({max(1, round(share * top)) for share in shares} if sizes is None else set(sizes))
     if not chosen or chosen[0] < 1 or chosen[-1] > dialogues or samples < 1:
-        raise ValueError(f"sizes must be between 1 and {dialogues}, the number of dialogues. samples must be 1 or more.")
+        raise ValueError(
+            f"sizes must be between 1 and {dialogues}, the number of dialogues. samples must be 1 or more."
+        )
     order = _shuffles(np.random.default_rng(seed), dialogues, samples, chosen[-1])
     plan = np.concatenate([order + limit * dialogues for limit in range(limits)])
     mu, sigma = free_for_all_path(cube.reshape(-1, models), chosen, orders=plan, tolerance=TOLERANCE)

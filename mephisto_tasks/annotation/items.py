@@ -201,15 +201,15 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     possible = sum(one * other for one, other in pairing.dialogues_of_pairs(dialogues, groups).values())
     if len(items) < min(possible, pairing.ALL_PAIRINGS):
         say(
-            f"Raters compare only dialogues that begin alike or are a pair in their file: {len(items):,} of {possible:,} "
-            "possible pairs. To compare any two dialogues, set pairing=any",
+            f"Raters compare only dialogues that begin alike or that their file lists as a pair: {len(items):,} of "
+            f"{possible:,} possible pairs. To compare any two dialogues, set pairing=any",
             err=True,
         )
     fewest = min(Counter(item.cell for item in items).values(), default=wanted)
     if enough < wanted and fewest < wanted:
         say(
-            f"There are only {fewest} such pairs of some models, so this study collects fewer than {wanted} judgements of "
-            "them. To collect more, set judgements_per_group",
+            f"For some pairs of models, only {fewest} pairs of dialogues can be compared, so this study collects fewer "
+            f"than {wanted} judgements. To collect more, set judgements_per_group",
             err=True,
         )
     parted = pairing.parted_pairs(dialogues, groups, enough) if config.pairing == "auto" else None

@@ -123,7 +123,7 @@ class InteractiveConfig(RatingConfig):
     """Seconds to wait for a reply before asking the model again. People leave a chat that does not move, but large
     models on slow machines need longer."""
     model_retries: int = Field(default=2, ge=0)
-    """How often to ask a late or failing model again. A brief failure then does not lose a dialogue, but each retry
+    """How many times to ask a late or failing model again. A brief failure then does not lose a dialogue, but each retry
     makes the rater wait longer."""
     model_outage_s: float = Field(default=300.0, ge=0, allow_inf_nan=False)
     """Seconds that dialogues wait for a model's server when it is down, before they end; 0: do not wait. Raters can

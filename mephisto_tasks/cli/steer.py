@@ -147,7 +147,7 @@ def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[
 
 def _pending(order: Order, task_name: str, alive: bool) -> OrderResult:
     text = (
-        f"The launch of {task_name} has not responded yet. It will carry out the order as soon as it can."
+        f"The launch of {task_name} has not carried out the order yet. It will do so as soon as it can."
         if alive
         else f"No launch of {task_name} is running. The order will take effect at the next launch ({in_words(order)})."
     )
@@ -186,7 +186,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
             try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give the new "
             f"launch a different task_name=…{stopped}",
         )
-    click.echo(f"{task_name} is already running at {snapshot.url}. These orders would go to its launch:")
+    click.echo(f"{task_name} is already running at {snapshot.url}. The running launch would receive these orders:")
     for order in orders:
         click.echo(f"  {in_words(order)}")
     if (sentence := price(orders, running.settings, snapshot.groups)) is not None:

@@ -37,7 +37,7 @@ def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
     click.echo(f"{counted(len(result.freed), 'place')} reopened.")
     if result.done:
         click.echo(
-            f"Complete work was found in {counted(len(result.done), 'submission')} returned on the panel. "
+            f"The work was complete in {counted(len(result.done), 'submission')} that raters returned on the panel. "
             f"It is kept: {', '.join(result.done)}"
         )
     if result.unknown:

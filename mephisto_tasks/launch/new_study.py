@@ -401,8 +401,8 @@ def in_words(estimate: Estimate) -> str:
     pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
     amount = f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')})"
     return (
-        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. They detect a gap "
-        f"of {100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
+        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. A study of this "
+        f"size detects a gap of {100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
     )
 
 

@@ -135,8 +135,8 @@ class RunningStudy:
             return None
         return (
             f"{counted(self.study.remaining, 'assignment')} must still be done, but all {self.unit_word}s you agreed to "
-            "are used up, because some were paid although we interrupted them, or contained "
-            "less than others. Launch again to see what the remaining ones cost."
+            "are used up. Some of them were paid although we interrupted them, or contained less work than "
+            "others. Launch again to see what the remaining ones cost."
         )
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:

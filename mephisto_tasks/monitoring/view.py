@@ -261,7 +261,7 @@ def checks_table(standing: StudyStatus) -> DataTable:
         }
         for one in standing.checks
     )
-    note = "They still count unless you exclude them with report --exclude."
+    note = "Answers that fail a check still count unless you exclude them with report --exclude."
     return _table("checks", "Checks that fail", ("check Check", "units Failed in", "workers By workers"), rows, note)
 
 

@@ -129,7 +129,7 @@ def _pairings(
             matched = _matched(ours, theirs, key)
             if pairing == kind and wanted > len(matched):
                 fewer = f"set judgements_per_group={len(matched)} or less, or " * bool(matched)
-                why = "begin alike" if kind == "same_start" else "are a pair in their file"
+                why = "begin alike" if kind == "same_start" else "are listed as pairs in the file"
                 raise NotEnough(
                     f"{wanted} judgements of {' vs '.join(models)} are needed, but only {len(matched)} pairings {why}",
                     try_=(f"{fewer}collect more dialogues", "or compare all with all: pairing=any"),

@@ -447,7 +447,7 @@ def _check_scale(
     if points % 2 and {*steps} == {scale[word] for word in every & scale.keys()}:
         numbers = ", ".join(map(str, steps))
         note = (
-            f"{understood.source}: the words of {criterion or 'value'} become {numbers}, because none is in the middle."
+            f"{understood.source}: the words of {criterion or 'value'} become {numbers}, because none means “middle”."
         )
         understood.notes.append(f"{note} If the scale has no middle, number them with {advice}.")
 

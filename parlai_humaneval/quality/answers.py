@@ -137,7 +137,7 @@ def failed_gold(records: Sequence[JudgementRecord]) -> Finding:
         return Finding(None, "The worker has not answered any attention checks.")
     wrong = answered.count(False)
     share = wrong / len(answered)
-    return Finding(share <= MAX_WRONG_GOLDS, f"{wrong} of {len(answered)} attention checks were answered wrong.", share)
+    return Finding(share <= MAX_WRONG_GOLDS, f"The worker failed {wrong} of {len(answered)} attention checks.", share)
 
 
 def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:

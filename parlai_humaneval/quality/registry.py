@@ -89,7 +89,7 @@ _ALL: tuple[Check, ...] = (
 )
 _JUDGEMENTS = (
     JudgementCheck(
-        "failed_gold", ATTENTION, "More than a third of the attention checks were answered wrong.", answers.failed_gold
+        "failed_gold", ATTENTION, "The worker failed more than a third of the attention checks.", answers.failed_gold
     ),
     JudgementCheck(
         "too_fast", READING, "Half the items or more were answered before they could be read.", answers.too_fast_items

@@ -92,7 +92,7 @@ class PanelCrowd(LinkCrowd):
     words = CrowdWords(
         where="by link",
         summary=f"is a panel ({', '.join(panel_names())}) or invitations",
-        link="Link to enter on the panel's site, which fills in the participant's ID:",
+        link="Link to enter on the panel's site (the site adds the participant's ID):",
     )
     Settings, Launch = PanelSettings, PanelLaunch
     claim_advice = GO_ON_THERE_BY_PANEL

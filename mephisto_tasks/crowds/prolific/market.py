@@ -49,8 +49,8 @@ PAUSED_THERE = "The study was paused or stopped on Prolific itself. Start it aga
 
 AGREED_USED_UP = (
     "More places are needed than the %d that you agreed to: people who were asked to return their submission still hold "
-    "some, and Prolific pays them after 21 days if they do not return it. Remind them on Prolific, or launch again and "
-    "agree to more"
+    "some of these places, and Prolific pays them after 21 days if they do not return it. Remind them on Prolific, or "
+    "launch again and agree to more"
 )
 
 

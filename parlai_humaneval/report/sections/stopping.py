@@ -395,7 +395,7 @@ def pairs_table(pairs: Sequence[DecidedPair], *, while_it_runs: bool = False) ->
         f"Pairs of models, {'as they stand' if while_it_runs else AFTER}",
         [pair.ahead_first() for pair in pairs],
         pairs_remark(pairs),
-        *([f"Simultaneous coverage of each interval at all times: {levels}."] if levels else []),
+        *([f"Simultaneous coverage of the intervals at all times: {levels}."] if levels else []),
     )
     hidden = ("study", "technique", "setting", "metric", "after") if while_it_runs else ()
     return table.model_copy(update={"columns": tuple(one for one in table.columns if one.key not in hidden)})

@@ -150,7 +150,7 @@ class Comparisons:
         if dialogues is not None:
             sides = [np.asarray(side, dtype=object) for side in dialogues]
             if any(side.shape != won.shape for side in sides):
-                raise ValueError("dialogues must name the first and the second model's dialogue in each comparison.")
+                raise ValueError("dialogues must have two entries per comparison: one for each model's dialogue.")
             shown = _numbered(sides)
         ends = [side.astype(np.int64) for side in codes]
         return cls(ends[0], ends[1], won.astype(np.int64), owners, names, shown)

@@ -140,7 +140,7 @@ def _checked(
         raise ValueError("positions must have the same shape as chosen: turns × models.")
     names = [f"model {i + 1}" for i in range(table.shape[1])] if models is None else [str(name) for name in models]
     if len(names) != table.shape[1] or len(set(names)) < len(names):
-        raise ValueError("models must name each column of chosen once.")
+        raise ValueError("models must have a different name for each column of chosen.")
     return table, owners, places, names
 
 

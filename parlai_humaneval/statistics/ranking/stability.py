@@ -159,15 +159,15 @@ def stability_curves(
     cube = cube[None] if cube.ndim == 2 else cube
     best = np.asarray(reference, dtype=float)
     if cube.ndim != 3 or len(cube) != len(turns) or best.shape != cube.shape[2:]:
-        raise ValueError(
-            "points must have the shape limits × dialogues × models, with one limit per entry of turns, and a reference."
-        )
+        raise ValueError("points must be turns × dialogues × models, and reference must have one value per model.")
     limits, dialogues, models = cube.shape
     shares = (0.02, 0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)
     top = min(dialogues, max(_memory(cube[-1]) // 2, MEMORY // 2))
     chosen = sorted({max(1, round(share * top)) for share in shares} if sizes is None else set(sizes))
     if not chosen or chosen[0] < 1 or chosen[-1] > dialogues or samples < 1:
-        raise ValueError(f"sizes must be between 1 and {dialogues}, the number of dialogues, and samples at least 1.")
+        raise ValueError(
+            f"sizes must be between 1 and {dialogues}, the number of dialogues. samples must be 1 or more."
+        )
     order = _shuffles(np.random.default_rng(seed), dialogues, samples, chosen[-1])
     plan = np.concatenate([order + limit * dialogues for limit in range(limits)])
     mu, sigma = free_for_all_path(cube.reshape(-1, models), chosen, orders=plan, tolerance=TOLERANCE)

@@ -48,7 +48,7 @@ class SkillModel:
 
     def __post_init__(self) -> None:
         if not (self.sigma > 0 and self.beta > 0 and self.tau >= 0 and 0 <= self.draw < 1):
-            raise ValueError("sigma and beta must be above 0, tau 0 or more, and the draw chance from 0 to 1.")
+            raise ValueError("sigma and beta must be above 0, tau must not be negative, and draw must be from 0 to 1.")
 
     @property
     def margin(self) -> float:
@@ -371,7 +371,7 @@ def shuffle_interval(scores: npt.ArrayLike, level: float = 0.95) -> list[tuple[f
     """Per model, the central range of its score over replicates, linear between neighbours (Ma et al. 2023, §4)."""
     table = points_table(scores)
     if not len(table) or np.isnan(table).any():
-        raise ValueError("An interval needs at least one replicate, and no missing scores.")
+        raise ValueError("A confidence interval requires at least one replicate and a complete set of scores.")
     if not 0 < level < 1:
         raise ValueError(f"The level of an interval must be between 0 and 1, not {level}.")
     ends = np.quantile(table, [0.5 - level / 2, 0.5 + level / 2], axis=0)

@@ -184,7 +184,7 @@ def test_fewer_pairs_than_the_preset_number_stay_together(
     wanted = gathered.wanted(config)
     assert wanted is not None
     assert (len(gathered.items), [*wanted.values()]) == (pairs, [judgements])
-    assert ("only 5 such pairs" in capsys.readouterr().err) == keep
+    assert ("only 5 pairs of dialogues" in capsys.readouterr().err) == keep
 
 
 @pytest.mark.parametrize("task", ["pw_dialog", "self_chat"])

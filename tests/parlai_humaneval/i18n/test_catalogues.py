@@ -142,7 +142,7 @@ def test_a_rater_keeps_a_language_that_is_offered() -> None:
 
 
 def test_a_language_that_there_is_not_is_told_with_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no language 'xx'; choose one of: en, zh, or auto"):
+    with pytest.raises(ConfigError, match=r"no language 'xx'; choose one of: en, zh, or auto"):
         read_config(InteractiveConfig, {**SETTINGS, "language": "xx"})
     with pytest.raises(ConfigError, match="there is no folder"):
         read_config(InteractiveConfig, {**SETTINGS, "languages_dir": str(tmp_path / "none")})

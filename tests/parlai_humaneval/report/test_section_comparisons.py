@@ -177,7 +177,7 @@ def test_answers_to_shared_questions_are_said_to_be_clustered_by_question(tmp_pa
     table = section.data_tables()[0]
     labels = {column.key: column.label for column in table.columns}
     assert (labels["p_dialogue"], labels["p_dialogue_holm"]) == ("p, by question alone", "p, by question alone, Holm")
-    assert any("and by question where several workers" in note for note in table.notes)
+    assert any("and by question if several workers" in note for note in table.notes)
     assert any("about these 9 questions: with other questions, it" in remark for remark in section.remarks)
     assert "Questions judged by several workers" in [method.name for method in section.methods()]
     assert [line.by_question for summary in section.summary() for line in summary.pairs] == [True]

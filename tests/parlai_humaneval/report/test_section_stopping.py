@@ -279,7 +279,7 @@ def test_another_risk_is_said_as_it_is() -> None:
     assert answer.best is not None
     assert (answer.best.leader, answer.best.risk) == ("A", 0.1)
     assert "90 % from" in {column.label for column in table_of_pairs(answer).columns}
-    assert "Simultaneous coverage of each interval at all times: 90 %." in found.data_tables()[0].notes
+    assert "Simultaneous coverage of the intervals at all times: 90 %." in found.data_tables()[0].notes
 
 
 def test_tables_of_other_studies_have_no_such_section() -> None:

@@ -126,7 +126,7 @@ def test_what_does_not_fit_is_refused(arguments, said):
 
 def test_more_that_does_not_fit():
     """Names that repeat; observations without a model."""
-    with pytest.raises(ValueError, match="name each estimate once"):
+    with pytest.raises(ValueError, match="a different name for each estimate"):
         best_set([1, 2], np.zeros((3, 2)), np.ones(3), models=["a", "a"])
     with pytest.raises(ValueError, match="same length"):
         best_of_means([1], ["a", "b"], ["w"])

@@ -155,7 +155,7 @@ def test_what_cannot_be_used_is_refused():
         score_ranges([[1, 0]], ["u", "v"])
     with pytest.raises(ValueError, match="between 1 and 1"):
         stability_curves([[1, 0]], [2, 1], sizes=[2])
-    with pytest.raises(ValueError, match="limits × dialogues"):
+    with pytest.raises(ValueError, match="turns × dialogues"):
         stability_curves([[1, 0]], [2, 1], turns=[1, None])
 
 

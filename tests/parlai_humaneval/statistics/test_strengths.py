@@ -365,7 +365,7 @@ def test_more_turns_that_cannot_be_used():
     """Positions of another shape, names that repeat."""
     with pytest.raises(ValueError, match="same shape as chosen"):
         plackett_luce([[1, 0]], ["u"], positions=[[1]])
-    with pytest.raises(ValueError, match="each column of chosen once"):
+    with pytest.raises(ValueError, match="a different name for each column"):
         plackett_luce([[1, 0]], ["u"], models=["a", "a"])
 
 

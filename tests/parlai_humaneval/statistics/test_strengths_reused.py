@@ -128,5 +128,5 @@ def test_dialogues_without_a_name_are_fresh():
     """Each is one of its own; lists of another length are refused."""
     study, dialogues = _study(np.random.default_rng(9), workers=30)
     assert bradley_terry(*study, dialogues=([None] * len(study[0]), [None] * len(study[0]))) == bradley_terry(*study)
-    with pytest.raises(ValueError, match="dialogues must name"):
+    with pytest.raises(ValueError, match="dialogues must have"):
         bradley_terry(*study, dialogues=(dialogues[0][1:], dialogues[1]))

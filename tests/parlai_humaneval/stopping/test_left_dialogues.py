@@ -106,7 +106,7 @@ def test_who_chose_nothing_counts_for_no_model_and_is_warned_of() -> None:
         study.leave(f"w{number}", at=1)
     assert (study.studies.evidence.of("direct") == 1).all()
     assert (study.studies.evidence.equal == 1).all()
-    assert "4 raters of 4 left before they had chosen anything" in study.standing().warnings[0]
+    assert "4 raters of 4 left before choosing anything" in study.standing().warnings[0]
 
 
 def test_a_panel_and_a_time_out_count_as_far_as_they_go() -> None:

@@ -99,7 +99,7 @@ explore: install
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
 
 test-browser: install check-chromium
-	$(PYTEST) $(BROWSER) $(ARGS)
+	$(PYTEST) $(BROWSER) -n 2 $(ARGS)
 
 storm: install check-chromium
 	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm $(ARGS)

@@ -15,7 +15,7 @@ import click
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import LOADING, PROGRAM, READING, TechniqueCommand, described, waiting_for
-from mephisto_tasks.config.files import technique_of_file
+from mephisto_tasks.config.files import check_models, read_short_conf, technique_of_file
 from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.terminal import say_json
@@ -101,10 +101,10 @@ class _MainStudy:
     def compose(self) -> None:
         """Its settings, with the rule by which it will end."""
         from mephisto_tasks.cli.launch import split_settings
-        from mephisto_tasks.config.files import read_short_conf
 
         self.entry = technique(self.task)
         self.conf, self.overrides = split_settings(self.chosen)
+        check_models(self.entry, self.chosen)
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.launch.config import compose_config
             from parlai_humaneval.planning.inputs import plannable

@@ -66,6 +66,8 @@ def pilot(
     if planned["exclude"] is not None and planned["prereg"] is None:
         raise WrongUsage("--exclude is for a preregistration", try_="add --prereg FILE")
     task, chosen = technique_of_file(task, chosen)
+    if name is None and tables_dir is None:  # a pilot that is there already may have models that are elsewhere
+        check_models(technique(task), chosen)
     main = _MainStudy(task, chosen, **planned)
     main.compose()
     main.check()
@@ -104,7 +106,6 @@ class _MainStudy:
 
         self.entry = technique(self.task)
         self.conf, self.overrides = split_settings(self.chosen)
-        check_models(self.entry, self.chosen)
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.launch.config import compose_config
             from parlai_humaneval.planning.inputs import plannable

@@ -15,7 +15,7 @@ import click
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import LOADING, PROGRAM, READING, TechniqueCommand, described, waiting_for
-from mephisto_tasks.config.files import technique_of_file
+from mephisto_tasks.config.files import check_models, read_short_conf, technique_of_file
 from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.terminal import say_json
@@ -66,6 +66,8 @@ def pilot(
     if planned["exclude"] is not None and planned["prereg"] is None:
         raise WrongUsage("--exclude is for a preregistration", try_="add --prereg FILE")
     task, chosen = technique_of_file(task, chosen)
+    if name is None and tables_dir is None:  # a pilot that is there already may have models that are elsewhere
+        check_models(technique(task), chosen)
     main = _MainStudy(task, chosen, **planned)
     main.compose()
     main.check()
@@ -101,7 +103,6 @@ class _MainStudy:
     def compose(self) -> None:
         """Its settings, with the rule by which it will end."""
         from mephisto_tasks.cli.launch import split_settings
-        from mephisto_tasks.config.files import read_short_conf
 
         self.entry = technique(self.task)
         self.conf, self.overrides = split_settings(self.chosen)

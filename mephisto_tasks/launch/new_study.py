@@ -5,9 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from mephisto_tasks.launch.config_reference import Setting, as_text, list_settin
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.sources import PACKAGED
-from parlai_humaneval.models.selection import Given, specs_of
+from parlai_humaneval.models.selection import Given, named_apart, specs_of
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.planning.inputs import FEE, HOURLY_WAGE, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import collection_of, layout
@@ -221,28 +219,17 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
         return found, "", []
     try:
         known = [(_served if "://" in str(name) else _named)(str(name), tuple(zoo_files)) for name in named]
+        given = named_apart([one for _, one in known if one is not None], load_zoo(more=zoo_files))
     except HumanevalError as error:
         return found, "", [str(error)]
-    names, given = list[JsonValue](), dict[str, Given]()
-    for spec, one in known:
-        name = spec.name if one is None else _name_apart(one, given)
-        names.append(name)
-        if one is not None:
-            given[name] = replace(one, name=name)
+    left = iter(given)
+    names: list[JsonValue] = [spec.name if one is None else next(left).name for spec, one in known]
     found["models"] = names
     if not given:
         return found, "", []
     found["zoo_files"] = [*zoo_files, str(zoo_path(path))]
-    entries = "".join(one.entry.removeprefix("models:\n") for one in given.values())
+    entries = "".join(entry.removeprefix("models:\n") for entry in dict.fromkeys(one.entry for one in given))
     return found, f"# Models of {path.name}, as `launch` finds them.\nmodels:\n{entries}", []
-
-
-def _name_apart(model: Given, others: Mapping[str, Given]) -> str:
-    """Two functions of one file, or two folders of one name, are two models; the same model twice is one."""
-    function = str(model.options.get("function", "")).rpartition(":")[2].replace(".", "_")
-    named = [model.name, *([f"{model.name}_{function}"] if function else [])]
-    names = chain(named, (f"{model.name}_{number}" for number in count(2)))
-    return next(name for name in names if name not in others or others[name].options == model.options)
 
 
 def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | None]:

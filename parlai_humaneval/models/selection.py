@@ -6,9 +6,11 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from itertools import chain, count
 from pathlib import Path
 from symtable import Function, symtable
 from typing import Any
@@ -58,14 +60,38 @@ class Given:
 def specs_of(names: Collection[str], zoo: Mapping[str, ModelSpec]) -> tuple[list[ModelSpec], list[Given]]:
     """The specs of what people name, in their order, and which of them are in no zoo file; a ZooError where one is
     nothing."""
-    specs, given = [], []
-    for name in names:
-        if name in zoo or not (name.endswith(".py") or {"/", ":"} & set(name) or Path(name).expanduser().exists()):
-            specs += resolve([name], zoo)
-        else:
-            given.append(model_given(name, zoo))
-            specs.append(ModelSpec(name=given[-1].name, options=dict(given[-1].options)))
+    own = [
+        name not in zoo and (name.endswith(".py") or bool({"/", ":"} & set(name)) or Path(name).expanduser().exists())
+        for name in names
+    ]
+    given = named_apart([model_given(name, zoo) for name, is_own in zip(names, own, strict=True) if is_own], zoo)
+    left = iter(given)
+    specs = []
+    for name, is_own in zip(names, own, strict=True):
+        model = next(left) if is_own else None
+        specs += resolve([name], zoo) if model is None else [ModelSpec(name=model.name, options=dict(model.options))]
     return specs, given
+
+
+def named_apart(models: Sequence[Given], zoo: Collection[str]) -> list[Given]:
+    """The functions of one file are called by their names, unless it is ``reply``; other models of one name get a number.
+    The same model twice is one."""
+    functions = {str(model.options["function"]) for model in models if "function" in model.options}
+    of_file = Counter(function.rpartition(":")[0] for function in functions)
+    named: dict[str, Given] = {}
+    apart = []
+    for model in models:
+        place, _, function = str(model.options.get("function", "")).rpartition(":")
+        function = function.replace(".", "_")
+        by_function = (
+            [function] if of_file[place] > 1 and function != FUNCTION and function not in zoo else [model.name]
+        )
+        joined = [f"{model.name}_{function}"] if function else []
+        names = chain(by_function, joined, (f"{model.name}_{number}" for number in count(2)))
+        name = next(name for name in names if name not in named or named[name].options == model.options)
+        named[name] = replace(model, name=name)
+        apart.append(named[name])
+    return apart
 
 
 def model_given(

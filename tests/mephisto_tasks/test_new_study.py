@@ -142,16 +142,16 @@ def test_a_model_is_named_by_its_option(tmp_path: Path, monkeypatch: pytest.Monk
     assert "--model and models=… are the same setting" in err
 
 
-def test_two_functions_of_one_file_are_two_models(tmp_path: Path) -> None:
-    """Guards the first comparison that people think of: two versions of a function. The same twice is one."""
+def test_functions_of_one_file_are_models_by_their_names(tmp_path: Path) -> None:
+    """Guards the first comparison that people think of: two versions of a function. A name of the zoo stays its model's,
+    and the same function twice is one."""
     bot = tmp_path / "my_bot.py"
-    bot.write_text(
-        "def reply(history):\n    return 'Why?'\n\ndef curious(history):\n    return 'How?'\n", encoding="utf-8"
-    )
-    made = draft(Choices(settings={"models": [str(bot), f"{bot}:curious"]}), tmp_path / "study.yaml")
+    bot.write_text("".join(f"def {name}(history):\n    return 'Why?'\n" for name in ("reply", "curious", "eliza")))
+    made = draft(Choices(settings={"models": [str(bot), f"{bot}:curious", f"{bot}:eliza"]}), tmp_path / "study.yaml")
     files = write_study(made, tmp_path / "study.yaml")
-    assert launched(tmp_path / "study.yaml")["models"] == ["my_bot", "my_bot_curious"]
-    assert {"my_bot", "my_bot_curious"} <= load_zoo(more=[str(files[1])]).keys()
+    names = ["my_bot", "curious", "my_bot_eliza"]
+    assert launched(tmp_path / "study.yaml")["models"] == names
+    assert set(names) <= load_zoo(more=[str(files[1])]).keys()
     (twice,) = draft(Choices(settings={"models": [str(bot), str(bot)]}), tmp_path / "study.yaml").problems
     assert "compared with itself" in twice
 

@@ -102,6 +102,7 @@ def test_every_help_has_an_example() -> None:
         ["launch", "pw_turn", "mephisto.blueprint.persona_file=nowhere.jsonl"],
         ["launch", "nowhere.yaml"],
         ["pilot", "pw_turn", "persona_file=nowhere.jsonl"],
+        ["pilot", "pw_turn", "models=[elizza,retrieval]"],
         ["new", "--model", "nowhere.py", "--yes"],
         ["judge", "--judge", "nowhere.yaml", "--task-name", "x"],
         ["try", "nowhere.py"],

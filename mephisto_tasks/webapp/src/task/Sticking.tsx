@@ -40,6 +40,9 @@ export function Sticking() {
 }
 
 function settle(): void {
+  // While a dock is measured as a docked one, the page may be lower than the window has scrolled: Firefox scrolls up at once, and
+  // the end of the page cannot be reached.
+  document.body.style.minHeight = `${document.documentElement.scrollHeight}px`;
   const inSight = heightInSight();
   const most = inSight < LOW_PX ? 0 : Math.floor(MOST * inSight);
   let room = most;
@@ -52,6 +55,7 @@ function settle(): void {
     room -= sticks ? height : 0;
     document.documentElement.style.setProperty(`--${part}-height`, `${sticks ? height : 0}px`);
   }
+  document.body.style.removeProperty("min-height");
 }
 
 /** How high a dock is as a docked one, which is set closer. Having been docked in this window, it scrolls rather than leaves. */

@@ -249,6 +249,18 @@ describe("the dock", () => {
     expect(docked()).toBe(false);
   });
 
+  it("is measured in a page that is no lower meanwhile: Firefox would scroll up, and the end of a form were out of reach", () => {
+    const lowest = new Set<string>();
+    vi.spyOn(document.documentElement, "scrollHeight", "get").mockReturnValue(1400);
+    vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockImplementation(function (this: HTMLElement) {
+      lowest.add(document.body.style.minHeight);
+      return 600;
+    });
+    renderTask(state(1, PAIR, TWO));
+    expect([...lowest]).toEqual(["1400px"]);
+    expect(document.body.style.minHeight).toBe("");
+  });
+
   it("has the page keys scroll by what it leaves in sight, except where a key has another use", async () => {
     const scrollBy = vi.fn();
     vi.stubGlobal("scrollBy", scrollBy);

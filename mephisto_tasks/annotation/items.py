@@ -287,7 +287,11 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
             try_="say who speaks: {file: chats.jsonl, entities: {speaker_1: human, speaker_2: my_bot}}, or in the "
             "file itself, in each dialogue's entities",
         )
-    return list(combinations(models, 2))
+    pairs = list(combinations(models, 2))
+    if config.pairing == "any" or config.is_decided or not pairing.are_listed(dialogues):
+        return pairs
+    listed = pairing.models_of_pairs(dialogues)
+    return [both for both in pairs if frozenset(both) in listed] or pairs
 
 
 def held_by_rater(config: StaticConfig, gathered: Gathered, data_dir: Path) -> dict[str, list[str]]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 PRACTICE = "onboarding_qualification"
+PAIRED = "judgements_per_group"  # Amount of techniques that compare finished dialogues
 NAME_MODELS = "'models=[a,b]'"  # What errors of settings recommend, for any command
 
 
@@ -96,6 +97,8 @@ def demo(
 
         amount = dialogues or entry.demo_amount
         how_many = [] if amount is None else [f"{entry.amount}={amount}"]
+        if entry.amount == PAIRED and PAIRED not in (short_name(name_of(override)) for override in overrides):
+            how_many.append("keep_pairs=true")  # nobody asked for this number if that breaks pairs up
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, [*overrides, *asked], beneath=[*how_many, *settings_of_demo])
         blueprint = config.mephisto.blueprint

@@ -178,9 +178,25 @@ def parted_pairs(
 def _are_kept(
     ours: Sequence[Dialogue], theirs: Sequence[Dialogue], key: Callable[[Dialogue], list[str]], wanted: int
 ) -> bool:
-    """Whether every dialogue has a partner by ``key``, and there are enough pairings."""
-    keys = _keys(ours, key)
-    return keys == _keys(theirs, key) and len(keys) > 1 and wanted <= len(_matched(ours, theirs, key))
+    """Whether every dialogue has a partner by ``key``, and there are enough pairings. In a file of pairs, the partner of
+    a dialogue may be of a third model."""
+    keys, others = _keys(ours, key), _keys(theirs, key)
+    is_kept = are_listed([*ours, *theirs]) if key is _given else keys == others and len(keys) > 1
+    return is_kept and max(wanted, 1) <= len(_matched(ours, theirs, key))
+
+
+def are_listed(dialogues: Sequence[Dialogue]) -> bool:
+    """Whether a file pairs each of these dialogues with another one."""
+    return all(_given(dialogue) for dialogue in dialogues)
+
+
+def models_of_pairs(dialogues: Sequence[Dialogue]) -> set[frozenset[str]]:
+    """The models of each pair of dialogues that a file lists."""
+    found: dict[str, list[str]] = {}
+    for dialogue in dialogues:
+        for pair in _given(dialogue):
+            found.setdefault(pair, []).extend(dialogue.models)
+    return set(map(frozenset, found.values()))
 
 
 def _keys(dialogues: Sequence[Dialogue], key: Callable[[Dialogue], list[str]]) -> set[str]:

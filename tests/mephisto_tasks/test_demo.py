@@ -53,6 +53,25 @@ def test_every_technique_can_be_tried_with_nothing_of_ones_own(task: str, tmp_pa
     assert [record for record in records if record.status == "complete"]
 
 
+def test_the_number_of_a_demo_leaves_the_pairs_of_a_file_together(tmp_path: Path) -> None:
+    """Also where the file has fewer pairs of two models than that."""
+    rows = []
+    for number, models in enumerate([("a", "b"), ("a", "c"), ("b", "c")] * 2):
+        sides = {f"model_{side}": model for side, model in zip("ab", models, strict=True)}
+        said = [{"role": role, "content": f"{role} {number}"} for role in ("user", "assistant")]
+        rows.append({"id": number, **sides, "conversation_a": said, "conversation_b": said})
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    given = ["--task", "pw_dialog", f"dialogues=[{path}]", "--raters", "2", "--dialogues", "4"]
+    status, _, said_to_us = demo(
+        *given, "--port", "0", "--data-dir", str(tmp_path), "items_per_unit=1", "golds_per_unit=0"
+    )
+    assert status == 0, said_to_us
+    judged = [record.dialogues for record in read_records(tmp_path, task_names(tmp_path)[0]) if record.dialogues]
+    shown = sorted("|".join(sorted(one.dialogue_id for one in both)) for both in judged)
+    assert shown == [f"{number}-a|{number}-b" for number in range(6)]
+
+
 def test_samples_are_of_the_packaged_models_and_read_as_they_were_written() -> None:
     """Enough for the first unit of a rater, who meets no dialogue twice."""
     chats = samples.with_a_model()

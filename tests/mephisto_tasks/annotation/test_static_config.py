@@ -187,6 +187,30 @@ def test_fewer_pairs_than_the_preset_number_stay_together(
     assert ("only 5 pairs of dialogues" in capsys.readouterr().err) == keep
 
 
+@pytest.mark.parametrize("changes", [{"judgements_per_group": 20, "keep_pairs": True}, {"judgements_per_group": 2}])
+def test_pairs_of_a_file_stay_together_among_many_models(tmp_path: Path, changes: dict[str, Any]) -> None:
+    """Each dialogue has its partner in the file, though not of every other model; models that the file never pairs are
+    not compared."""
+    pairs = [(a, b, n) for a, b in (("alpha", "beta"), ("alpha", "gamma"), ("gamma", "delta")) for n in range(2)]
+    rows = []
+    for first, second, n in pairs:
+        sides = [
+            {"id": f"{m}-{first}{second}{n}", "dialogue": [{"id": "person", "text": "Hi!"}, {"id": m, "text": f"{n}"}]}
+            for m in (first, second)
+        ]
+        rows.append({"speakers_to_eval": [first, second], "dialogue_dicts": sides})
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    config = read_config(StaticConfig, {**PAIR, "dialogues": [str(path)], **changes})
+    gathered = gather(config, tmp_path, 1)
+    assert {item.dialogues for item in gathered.items} == {
+        (f"{first}-{first}{second}{n}", f"{second}-{first}{second}{n}") for first, second, n in pairs
+    }
+    assert {*(gathered.wanted(config) or {}).values()} == {2}
+    compared = read_config(StaticConfig, {**PAIR, "dialogues": [str(path)], "pairing": "any"})
+    assert len({item.cell.models for item in gather(compared, tmp_path, 1).items}) == 6
+
+
 @pytest.mark.parametrize("task", ["pw_dialog", "self_chat"])
 @pytest.mark.parametrize(
     ("typed", "kept"),

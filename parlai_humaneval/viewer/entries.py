@@ -225,7 +225,7 @@ class _Entries:
             entry.note(facet, row[facet])
         entry.note("rater" if kind == "rater" else "judge", row.get("worker_id"))
         if row.get("simulated") and kind == "rater":
-            entry.note("mark", "simulated rater")
+            entry.note("mark", "rated by a program")
         if row.get("question"):
             entry.questions.update(dict.fromkeys(row["question"].split("\n")))
         return entry

@@ -60,6 +60,7 @@ class Form:
     nest: str | None = None
     gather: bool = False
     shuffled: bool = False
+    programs: str | None = None
     asked: bool = False
     refuse: str | None = None
     advice: str = ""
@@ -235,6 +236,8 @@ def _read(
             named = {column: answer[column] for column in (name, value) if column in answer}
             if form.shuffled:  # by its name, as a side would be taken for the place at which a rater saw it
                 cells["winner"] = cells.get(str(cells["winner"]), cells["winner"])
+            if form.programs and re.fullmatch(form.programs, str(cells["worker_id"]).lower()):
+                cells["simulated"] = 1
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
             told = {**further, **named, **cells}
             made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
@@ -251,6 +254,7 @@ def _read(
     if form.criteria and "alone" in form.criteria and name in answered and answered[name].nunique() == 1:
         answered = answered.assign(**{name: form.criteria["alone"]})
     of_columns = {column: _origin(spec) for column, spec in form.columns.items() if column in frame}
+    of_columns |= {"simulated": "raters that are programs"} if "simulated" in frame else {}
     if form.criteria:
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
         if mixed and name in answered:

@@ -272,7 +272,7 @@ class Facts(Part):
 
     @property
     def note(self) -> str:
-        """What every form of a report says in its first line where raters were simulated; else empty."""
+        """What every form of a report says in its first line where raters are programs; else empty."""
         return self.rater_kinds.note
 
     @property
@@ -362,7 +362,7 @@ class Document(BaseModel, extra="forbid", defer_build=True):
         facts, answers = self.facts, leading(self.summaries())
         made_by = f"parlai-humaneval {facts.versions['parlai-humaneval']}"
         registered = [one.words for one in facts.registered]
-        return sentence_of(self.headline(), answers, facts.raters.workers, facts.note, made_by, registered)
+        return sentence_of(self.headline(), answers, facts.rater_kinds, made_by, registered)
 
     def in_short(self) -> list[str]:
         """What sections that answer no question have to say to the reader of a summary."""

@@ -9,6 +9,7 @@ from parlai_humaneval.report import views
 from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, to_cite, winner_words
 from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary, say, sentence
 from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
+from parlai_humaneval.tables.filters import RaterKinds
 from parlai_humaneval.techniques.registry import techniques, with_trait
 
 NAMED = 3
@@ -327,18 +328,20 @@ def _points(answer: Summary, *, of_models: bool) -> list[views.IntervalPoint]:
 
 
 def sentence_of(
-    verdict: str, answers: Sequence[Summary], workers: int, note: str, made_by: str, registered: Sequence[str] = ()
+    verdict: str, answers: Sequence[Summary], raters: RaterKinds, made_by: str, registered: Sequence[str] = ()
 ) -> str:
     """The verdict as it can be in a paper: with what was asked, of how many, and by what it was computed. ``registered``:
     what is to be said of its preregistration."""
+    kind, workers = raters.evaluation.capitalize(), counted(raters.workers, "rater")
+    who = f" by {counted(raters.workers, 'program') if raters.kind == 'programs' else f'{workers} ({raters.kind})'}"
     techniques = ", ".join(dict.fromkeys(answer.technique for answer in answers if answer.technique))
-    how = [f"Human evaluation{f' with {techniques}' if techniques else ''}, {counted(workers, 'rater')}"]
+    how = [f"{kind}{f' with {techniques}' if techniques else ''}{who if raters.kind else f', {workers}'}"]
     decided, others = ([answer for answer in answers if bool(answer.paper) is has] for has in (True, False))
     if decided:
         verdict = " ".join([*(answer.paper for answer in decided), *([verdict_of(others)] if others else [])])
     if not decided or others:
         how.append(f"{'other ' if decided else ''}intervals clustered by rater")
-    return " ".join(filter(None, (note, verdict, *registered, f"({'; '.join((*how, made_by))}.)")))
+    return " ".join(filter(None, (raters.note, verdict, *registered, f"({'; '.join((*how, made_by))}.)")))
 
 
 def _shares(lines: Sequence[ModelLine] | Sequence[PairLine]) -> bool:

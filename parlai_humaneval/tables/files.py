@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ from parlai_humaneval.tables.columns import (
     with_clean_labels,
     with_our_names,
 )
-from parlai_humaneval.tables.filters import rater_kinds
+from parlai_humaneval.tables.filters import RaterKinds, rater_kinds
 from parlai_humaneval.tables.formats import ENDINGS, NAMED, in_folder, json_object, read_frame, row_names, stem
 from parlai_humaneval.tables.schema import (
     COLUMNS_FILE,
@@ -217,7 +218,7 @@ def _unmarked(name: str, number: int) -> str:
 Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]
 
-TITLE = "# Tables of a human evaluation of dialogue models"
+_OURS = re.compile(rb"# Tables of an? (human|automatic|partly automatic) evaluation of dialogue models")
 """First line of the README beside tables."""
 
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
@@ -244,7 +245,7 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
     written = [_write(getattr(tables, name), out / f"{name}.{format}") for name in get_args(TableName)]
     readme = out / "README.md"
     besides = f"\n## {STOPPING}\n\n{README_WORDS['stopping']}\n" if tables.stopping else ""
-    readme.write_text(_readme(format, rater_kinds(tables).note) + besides, encoding="utf-8")
+    readme.write_text(_readme(format, rater_kinds(tables)) + besides, encoding="utf-8")
     return [*written, *write_stopping(tables.stopping, out), readme, *_write_judges(tables, out / JUDGES, format)]
 
 
@@ -281,7 +282,9 @@ def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
     frames: dict[TableName, pd.DataFrame] = {name: getattr(tables.judges, name) for name in get_args(TableName)}
     filled: list[TableName] = [name for name, frame in frames.items() if len(frame)]
     readme = out / "README.md"
-    readme.write_text(_readme(format, README_WORDS["judges"], filled, JUDGE_COLUMNS), encoding="utf-8")
+    readme.write_text(
+        _readme(format, RaterKinds(1, 1, 0), README_WORDS["judges"], filled, JUDGE_COLUMNS), encoding="utf-8"
+    )
     return [*(_write(frames[name], out / f"{name}.{format}") for name in filled), readme]
 
 
@@ -332,7 +335,7 @@ def _present_files(folder: Path) -> list[Path]:
     tables += [folder / STOPPING] if (folder / STOPPING).exists() else []
     of_judges = [path for name in sorted(names) if (path := folder / JUDGES / name).exists()]
     readme = folder / "README.md"
-    foreign = readme.is_file() and not readme.read_bytes().startswith(TITLE.encode())
+    foreign = readme.is_file() and not _OURS.match(readme.read_bytes())
     return [*tables, readme, *of_judges] if foreign else [*tables, *of_judges]
 
 
@@ -445,11 +448,17 @@ def _columns(frame: pd.DataFrame) -> list[list[Any]]:
 
 def _readme(
     format: Format,
-    note: str,
+    kinds: RaterKinds,
+    note: str = "",
     names: Sequence[TableName] = get_args(TableName),
     besides: Mapping[TableName, Sequence[Column]] = MappingProxyType({}),
 ) -> str:
-    lines = [TITLE, "", *([f"**{note}**", ""] if note else []), README_WORDS[format], "", README_WORDS["all"]]
+    note = note or kinds.note
+    lines = [
+        f"# Tables of {'an' if kinds.evaluation.startswith('a') else 'a'} {kinds.evaluation} of dialogue models",
+        "",
+    ]
+    lines += [*([f"**{note}**", ""] if note else []), README_WORDS[format], "", README_WORDS["all"]]
     for name in names:
         lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]
         lines += [f"| {column.name} | {column.description} |" for column in (*TABLES[name], *besides.get(name, ()))]

@@ -103,26 +103,30 @@ class RaterKinds(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What everything that is made of the tables says in its first line where raters were simulated; else empty."""
+        """What everything that is made of the tables says in its first line where raters are programs; else empty."""
         if not self.simulated:
             return ""
         if self.simulated == self.workers:
-            who = "All raters are" if self.workers > 1 else "The only rater is"
-            return f"{who} simulated ({self.simulated:,}): nothing here was rated by people."
-        others = self.workers - self.simulated - self.people
-        unknown = f", {others:,} unknown" if others else ""
-        return f"Simulated and real raters are mixed: {self._mixed}{unknown}."
+            who = "All raters are programs" if self.workers > 1 else "The only rater is a program"
+            return f"{who} ({self.simulated:,}): nothing here was rated by people."
+        return f"Programs and other raters are mixed: {self.kind}."
 
     @property
     def kind(self) -> str:
-        """“simulated”, or how many of each: first column of a report's CSV files; empty where nobody was simulated."""
-        if not self.simulated:
-            return ""
-        return "simulated" if self.simulated == self.workers else self._mixed
+        """“programs”, or how many of each: first column of a report's CSV files; empty where nobody is a program."""
+        others = self.workers - self.simulated - self.people
+        if not self.simulated or self.simulated == self.workers:
+            return "programs" if self.simulated else ""
+        counts = f"{self.simulated:,} {'program' if self.simulated == 1 else 'programs'}"
+        counts += f", {self.people:,} {'person' if self.people == 1 else 'people'}" if self.people or not others else ""
+        return counts + (f", {others:,} unknown" if others else "")
 
     @property
-    def _mixed(self) -> str:
-        return f"{self.simulated:,} simulated, {self.people:,} {'person' if self.people == 1 else 'people'}"
+    def evaluation(self) -> str:
+        """What an evaluation by these raters is called."""
+        if not self.simulated:
+            return "human evaluation"
+        return f"{'automatic' if self.simulated == self.workers else 'partly automatic'} evaluation"
 
 
 def rater_kinds(tables: Tables) -> RaterKinds:

@@ -225,7 +225,7 @@ class _Entries:
             entry.note(facet, row[facet])
         entry.note("rater" if kind == "rater" else "judge", row.get("worker_id"))
         if row.get("simulated") and kind == "rater":
-            entry.note("mark", "simulated rater")
+            entry.note("mark", "rated by a program")
         if row.get("question"):
             entry.questions.update(dict.fromkeys(row["question"].split("\n")))
         return entry
@@ -398,18 +398,24 @@ class _Entries:
             return
         entry.values[row.get("metric"), pair_of(first, second)].append(said)
         entry.points[TIE if tie else row["winner"]] += kind == "rater"
-        sides = ((first, dialogue), (second, row.get("dialogue_b")))
+        sides = [("a", first, dialogue), ("b", second, row.get("dialogue_b"))]
+        if row.get("side", row.get("position_a")) == 2:  # as the rater saw them
+            sides.reverse()
         stem = _stem(row, "_a", "_b")
-        of_sides = zip("ab", sides if stem and not entry.turns else (), strict=False)
-        keys = [_take_talk(entry, row, f"{stem}_{side}", *one) for side, one in of_sides]
-        numbers = " and ".join(f"{list(entry.talks).index(key) + 1}" for key in keys) if len(entry.talks) > 2 else ""
+        shown = sides if stem and not entry.turns else []
+        keys = {side: _take_talk(entry, row, f"{stem}_{side}", *one) for side, *one in shown}
+        numbers = (
+            " and ".join(f"{list(entry.talks).index(key) + 1}" for _, key in sorted(keys.items()))
+            if len(entry.talks) > 2
+            else ""
+        )
         question = (row.get("metric") or "preference") + (f" (dialogues {numbers})" if numbers else "")
         answer = self._answer(entry, row, kind)
         answer.setdefault("says", []).append((question, said))
         rest = {"reason": _remark(row), "seconds": row.get("seconds")}
         _put(answer, **{key: value for key, value in rest.items() if key not in answer})
         if not entry.talks and not entry.turns:
-            entry.about.update((("Dialogue", f"{one}: {where}"), None) for one, where in sides if where)
+            entry.about.update((("Dialogue", f"{one}: {where}"), None) for _, one, where in sides if where)
 
 
 def _remark(row: Row) -> str:

@@ -49,7 +49,7 @@ def escaped(text: str) -> str:
 def to_latex(table: DataTable, note: str = "") -> str:
     """A floating table, or a longtable where it has more than :data:`LONG` rows; numbers stand on the right.
 
-    ``note``: what stands in the first line and in the caption: that raters were simulated.
+    ``note``: what stands in the first line and in the caption: that raters are programs.
     """
     layout = laid_out(table)
     columns = layout.columns
@@ -159,7 +159,7 @@ def write_document(
     clash = sorted({f"{name}.csv" for name in data} & texts.keys())
     if clash:
         raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}")
-    note = "simulated raters" if raters == "simulated" else raters and f"raters: {raters}"
+    note = raters and f"raters: {raters}"
     formats: tuple[Literal["svg", "pdf"], ...] = ("svg", "pdf") if figure is not None else ()
     drawn = {f"figure.{name}": to_file(figure, name, note) for name in formats if figure is not None}
     logs = () if tables is None else tables.stopping
@@ -224,7 +224,7 @@ def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
 
 
 def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_logs: bool) -> str:
-    """What each file is; simulated raters are named in its first line. ``with_logs``: those of decisions are there."""
+    """What each file is; programs that rated are named in its first line. ``with_logs``: those of decisions are there."""
     note = document.facts.note
     lines = [
         *([f"**{note}**", ""] if note else []),

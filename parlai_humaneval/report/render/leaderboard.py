@@ -64,7 +64,7 @@ def leaderboard_of(document: Document, *, title: str = "", blind: Mapping[str, s
     nothing = say("leaderboard", "alone")[0] if answers else facts.nothing
     titles = ": ".join(filter(None, ("Leaderboard", ", ".join(map(title_of, facts.techniques)))))
     raters = facts.raters
-    who = "simulated rater" if raters.simulated and raters.simulated == raters.workers else "rater"
+    who = "program" if raters.simulated and raters.simulated == raters.workers else "rater"
     complete = [counted(count.complete, f"complete {noun}") for count, noun in raters.counts]
     parts = [counted(raters.workers, who), *complete]
     return Leaderboard(

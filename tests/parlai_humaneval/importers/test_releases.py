@@ -14,6 +14,7 @@ from release_counts import RATINGS, SAMPLES, VOTES, arena, inspect_log, paths_of
 
 from parlai_humaneval.cli.import_data import ALIASES, RELEASES, SAVED
 from parlai_humaneval.importers.releases import releases
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.tables.files import read_tables
@@ -343,3 +344,24 @@ def test_further_fields_of_two_models_may_differ_in_kind(command, tmp_path: Path
     done = command("--from", "arena", tmp_path / "votes.jsonl", "--yes")
     assert done.exit_code == 0, done.stderr
     assert set(read_tables(command.out).comparisons["winner"]) == {"z"}
+
+
+@pytest.mark.parametrize(
+    ("annotators", "words"),
+    [
+        (["alpaca_eval_gpt4", "alpaca_eval_gpt4"], "(Automatic evaluation by 1 program;"),
+        (["alpaca_eval_gpt4", "12"], "(Partly automatic evaluation by 2 raters (1 program, 1 unknown);"),
+        (["11", "12"], "(Human evaluation, 2 raters;"),
+    ],
+)
+def test_raters_that_are_programs_are_no_human_evaluation(command, tmp_path: Path, annotators: list[str], words: str):
+    """Guards a paper: AlpacaEval's annotations by GPT-4 were called a human evaluation by one rater."""
+    rows = json.loads((SAMPLES / "alpaca_annotations.json").read_text(encoding="utf-8"))
+    for number, row in enumerate(rows):
+        row["annotator"] = annotators[number % 2]
+    (tmp_path / "annotations.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert command(tmp_path / "annotations.json").exit_code == 0
+    document = build_report(read_tables(command.out), Options(draws=100))
+    readme = (command.out / "README.md").read_text(encoding="utf-8").splitlines()[0]
+    assert words in document.sentence()
+    assert ("human" in readme) == ("Human" in words)

@@ -145,7 +145,7 @@ def test_simulated_raters_are_named_although_the_checks_leave_nobody() -> None:
     here = Left(dialogues=2, workers=2, turns=4, simulated=2)
     task = TaskFacts(tasks=["t"], excluded=Excluded(scope="worker", here=here))
     found = facts_of(with_tables(), Options(), title="t", task=task, now=NOW)
-    assert found.note == "All raters are simulated (2): nothing here was rated by people."
+    assert found.note == "All raters are programs (2): nothing here was rated by people."
 
 
 def test_models_and_settings_come_with_what_is_known_of_them() -> None:

@@ -54,18 +54,18 @@ def test_simulated_raters_are_named_in_every_file(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     write_document(document.model_copy(update={"facts": facts}), page)
     folder = folder_of(page)
-    note = "All raters are simulated (2)"
+    note = "All raters are programs (2)"
     keys = list(json.loads((folder / "report.json").read_text(encoding="utf-8")).items())
     assert keys[0][0] == "raters"
     assert note in keys[0][1]
-    assert ">simulated raters</text>" in (folder / "figure.svg").read_text(encoding="utf-8")
+    assert ">raters: programs</text>" in (folder / "figure.svg").read_text(encoding="utf-8")
     assert note in (folder / "README.md").read_text(encoding="utf-8").splitlines()[0]
     latex = (folder / "fake_models.tex").read_text(encoding="utf-8")
     assert note in latex.splitlines()[0]
     assert note in latex[latex.index("\\caption") :]
     rows = list(csv.DictReader((folder / "fake_models.csv").open(encoding="utf-8", newline="")))
     assert next(iter(rows[0])) == "raters"
-    assert {row["raters"] for row in rows} == {"simulated"}
+    assert {row["raters"] for row in rows} == {"programs"}
 
 
 def test_a_report_is_not_replaced_unasked(tmp_path: Path) -> None:

@@ -313,8 +313,8 @@ def test_techniques_are_folded_apart() -> None:
 def test_simulated_raters_are_named_first() -> None:
     """Before the title, and in the name of the window; a mix says how many of each."""
     document = fake_document(answers=[fake_summary()])
-    assert "simulated" not in to_html(document)
-    for simulated, words in ((2, "All raters are simulated (2)"), (1, "1 simulated, 1 person")):
+    assert "program" not in to_html(document)
+    for simulated, words in ((2, "All raters are programs (2)"), (1, "1 program, 1 person")):
         raters = document.facts.raters.model_copy(update={"simulated": simulated, "people": 2 - simulated})
         facts = document.facts.model_copy(update={"raters": raters})
         outline = Outline(to_html(document.model_copy(update={"facts": facts})))

@@ -43,7 +43,7 @@ def test_several_questions_have_a_block_each() -> None:
     assert "2 more questions: use --full to see them." in text
 
 
-@pytest.mark.parametrize(("simulated", "words"), [(2, "All raters are simulated (2)"), (1, "1 simulated, 1 person.")])
+@pytest.mark.parametrize(("simulated", "words"), [(2, "All raters are programs (2)"), (1, "1 program, 1 person.")])
 def test_simulated_raters_are_named_in_the_first_line(simulated: int, words: str) -> None:
     document = fake_document(answers=[fake_summary()])
     raters = document.facts.raters.model_copy(update={"simulated": simulated, "people": 2 - simulated})

@@ -483,5 +483,5 @@ def test_simulated_raters_are_counted():
     simulated = {record.worker for record in records if record.simulated}
     people = {record.worker for record in records} - simulated
     assert (facts.raters.simulated, facts.raters.people) == (len(simulated), len(people))
-    mixed = f"{len(simulated)} simulated, {len(people)} people"
-    assert facts.rater_kinds.kind == (mixed if people else "simulated")
+    mixed = f"{len(simulated)} programs, {len(people)} people"
+    assert facts.rater_kinds.kind == (mixed if people else "programs")

@@ -49,7 +49,7 @@ def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reasons):
 
 
 @pytest.mark.parametrize(
-    ("simulated", "said"), [(2, "All raters are simulated (2)"), (1, "1 simulated, 1 person"), (0, "")]
+    ("simulated", "said"), [(2, "All raters are programs (2)"), (1, "1 program, 1 person"), (0, "")]
 )
 def test_the_readme_says_whose_answers_these_are(tmp_path, simulated, said):
     """Who gets a folder of tables must not take answers of programs for answers of people."""
@@ -59,7 +59,7 @@ def test_the_readme_says_whose_answers_these_are(tmp_path, simulated, said):
     write_tables(tables(records), tmp_path)
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert said in text.split("##")[0]
-    assert ("imulated" in text.split("##")[0]) == bool(simulated)
+    assert ("rogram" in text.split("##")[0]) == bool(simulated)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

@@ -311,3 +311,25 @@ def test_comments_about_comparisons_from_elsewhere_are_shown(column: str) -> Non
     comparisons = from_rows("comparisons", [vote]).assign(**{column: "It is kind"})
     (entry,) = entries(replace(tables([]), comparisons=comparisons))
     assert [answer.get("reason") for answer in entry.answers.values()] == ["It is kind"]
+
+
+@pytest.mark.parametrize(("side", "shown_first"), [(2, "y"), (1, "x"), (None, "x")])
+def test_imported_pairs_are_in_the_order_that_raters_saw(side: int | None, shown_first: str) -> None:
+    """``model_a`` is the first of the alphabet, but “Dialogue 1” is that on the left."""
+    vote = {
+        "item_id": "i",
+        "worker_id": "w",
+        "metric": "m",
+        "model_a": "x",
+        "model_b": "y",
+        "winner": "x",
+        "side": side,
+    }
+    texts = {"response_a": "of x", "response_b": "of y"}
+    with_texts = from_rows("comparisons", [vote]).assign(**texts)
+    (entry,) = entries(replace(tables([]), comparisons=with_texts))
+    talks = entry.details()["talks"]
+    assert (talks[0]["title"], talks[0]["lines"][0]["text"]) == (shown_first, f"of {shown_first}")
+    named = from_rows("comparisons", [{**vote, "dialogue_a": "dx", "dialogue_b": "dy"}])
+    (entry,) = entries(replace(tables([]), comparisons=named))
+    assert entry.details()["about"][0] == ("Dialogue", f"{shown_first}: d{shown_first}")

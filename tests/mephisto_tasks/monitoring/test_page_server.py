@@ -61,9 +61,7 @@ async def test_the_page_and_its_files_with_the_secret(client: TestClient[Any, An
         policy = answer.headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'; ")
         assert "frame-ancestors 'none'" in policy
-        assert "img-src 'self' data:" in policy, (
-            "Firefox asks for an icon, and complains of a policy that forbids the page's"
-        )
+        assert "img-src 'self' data:" in policy  # Firefox asks for an icon
         assert "unsafe-inline" not in policy.replace("style-src-attr 'unsafe-inline'", "")
         assert answer.headers["Referrer-Policy"] == "no-referrer"
         assert answer.headers["Cache-Control"] == "no-store"

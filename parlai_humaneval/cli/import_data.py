@@ -212,7 +212,7 @@ def _tables(
     from parlai_humaneval.importers.worker_names import with_pseudonyms
     from parlai_humaneval.tables.files import with_besides
 
-    found = table_paths(files, table) if source == "tables" else read_release(source, files)
+    found = table_paths(files, table, plan) if source == "tables" else read_release(source, files)
     with click.progressbar(length=len(found), label=_reading(files), file=sys.stderr) as bar:
         result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: bar.update(1))
     result.tables = with_pseudonyms(result.tables, pseudonyms)

@@ -109,11 +109,13 @@ class Reading:
 
 
 class Source(NamedTuple):
-    """A file, the table that it becomes, and its rows where a release says how they are read."""
+    """A file, the table that it becomes, and its rows where a release says how they are read; ``guess``: by what
+    it was taken for this table, if that may be wrong."""
 
     table: TableName
     path: Path
     reading: Reading | None = None
+    guess: str = ""
 
 
 @cache

@@ -26,7 +26,7 @@ from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.importers.releases import Source
 from parlai_humaneval.importers.units import content_id
 from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Understood
-from parlai_humaneval.importers.wide import ALONE, ANSWERS, answers_apart, long, one_header, wide_columns
+from parlai_humaneval.importers.wide import ALONE, ANSWERS, answers_apart, likely_table, long, one_header, wide_columns
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
@@ -77,8 +77,10 @@ class TidyPlan:
     drop: Sequence[str] = ()
 
 
-def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
-    """Files with their tables: the files themselves, and of folders those that are named as a table. Raises TableError."""
+def table_paths(paths: Sequence[Path], table: TableName | None, plan: TidyPlan | None = None) -> list[Source]:
+    """Files with their tables: the files themselves, and of folders those that are named as a table. Where neither
+    ``table`` nor its name says which table a file is, its columns do. Raises TableError."""
+    plan = plan or TidyPlan()
     found: list[Source] = []
     for path in paths:
         if path.is_dir():
@@ -93,11 +95,22 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
         else:
             frame = read_frame(path)
             names = list(map(str, frame.columns))
-            guess = vocabulary.guessed_table(names)
+            called = one_header(frame.drop(columns=[name for name in plan.drop if name in names]))
+            called = _distinct_names(called).rename(columns={old: new for old, (new, *_) in plan.renames.items()})
+            guess = vocabulary.guessed_table([*called.columns, *plan.values])
+            if guess is None and plan.wide:
+                guess = "comparisons" if {*SIDES} <= {*called.columns} else "ratings"
             if guess is None and _only_dialogues(frame):
                 launch = f"parlai-humaneval launch pw_dialog {quote(f'dialogues=[{path}]')}"
                 advice = f"to have its dialogues judged, run {launch}"
                 raise TableError("there are no judgements in it, only dialogues", where=path, try_=advice)
+            if guess is None and (likely := likely_table(called, plan.values)) is not None:
+                found.append(
+                    Source(likely, path, guess=f"the file holds {likely}, by its columns (--table names another)")
+                )
+                continue
+            if guess is None and not (len(frame) and names):
+                raise TableError("it has no rows", where=path)
             if guess is None:
                 what = "the file's name does not show which table it is"
                 if twice := [visible(name) for name, count in Counter(names).items() if name and count > 1]:
@@ -201,7 +214,8 @@ def _completed(
     source: Source, plan: TidyPlan, use: _Use, seen: Understood
 ) -> tuple[pd.DataFrame, tuple[CleanedLabels, ...]]:
     """The rows of a file with our names and words, and what was cleaned of them."""
-    table, path, reading = source
+    table, path, reading, guess = source
+    seen.guesses += [guess] if guess else []
     if reading is None:
         whole = read_frame(path)
         seen.notes += [f"{path}: {note}" for note in whole.attrs.get("notes", ())]
@@ -403,7 +417,7 @@ def _checked(
 ) -> pd.DataFrame:
     """The typed table, with the places of its rows in the file as index; rows that do not pass are listed in ``skipped``,
     where that is asked for."""
-    table, path, reading = source
+    table, path, reading, _ = source
     places: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64)
     frame = frame.reset_index(drop=True)
 

@@ -122,9 +122,12 @@ def guessed_table(names: Sequence[str]) -> TableName | None:
 
 
 def summaries(frame: pd.DataFrame) -> list[Any]:
-    """The index of the last rows whose first cell is a word such as AVERAGE, which no other row has there."""
-    first = [clean_label(str(cell)).lower() for cell in frame.iloc[:, 0]] if frame.shape[1] else []
+    """The index of the last rows whose first filled cell is a word such as AVERAGE, which no other row has there."""
     words = frozenset(WORDS["summaries"])
+    last = frame.iloc[-1].dropna() if len(frame) else []
+    if not len(last) or clean_label(str(last.iloc[0])).lower() not in words:
+        return []
+    first = [clean_label(str(cell)).lower() for cell in frame.bfill(axis=1).iloc[:, 0]]
     length = next((place for place, word in enumerate(reversed(first)) if word not in words), 0)
     below = first[len(first) - length :]
     return [] if {*below} & {*first[: len(first) - length]} else list(frame.index[len(first) - length :])
@@ -139,7 +142,7 @@ def of_quiz(frame: pd.DataFrame) -> list[str]:
     return [*found, *(name for name in sums if all(_POINTS.fullmatch(str(cell)) for cell in frame[name].dropna()))]
 
 
-def table_advice(names: Sequence[str]) -> str:
+def table_advice(names: Sequence[str]) -> tuple[str, str]:
     """Which table a file with these columns is likeliest to be, and which of its required columns it has and lacks."""
     found = []
     for table, columns in TABLES.items():
@@ -149,10 +152,11 @@ def table_advice(names: Sequence[str]) -> str:
         there |= set(guessed_columns([name for name in needed if name not in there], names).values())
         found.append((len(there) / len(needed), len(there), table, there, needed))
     share, _, table, there, needed = max(found, key=lambda one: one[:2])
+    wide = "if its columns are ratings of a criterion each, name them with --wide COLUMN,COLUMN"
     if not share:
-        return f"name it with --table: {', '.join(TABLES)}"
+        return (f"name it with --table: {', '.join(TABLES)}", wide)
     has, lacks = (", ".join(name for name in needed if (name in there) == is_there) for is_there in (True, False))
-    return f"name it with --table: it is most like {table} (it has {has}; it lacks {lacks or 'nothing'})"
+    return (f"name it with --table: it is most like {table} (it has {has}; it lacks {lacks or 'nothing'})", wide)
 
 
 def sided(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:

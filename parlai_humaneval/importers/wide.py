@@ -7,7 +7,7 @@ under models become a comparison of every two.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
@@ -28,7 +28,7 @@ from parlai_humaneval.importers.vocabulary import (
     side_of,
     with_known_names,
 )
-from parlai_humaneval.tables.columns import TableError, plain_name
+from parlai_humaneval.tables.columns import TableError, plain_name, with_our_names
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
 from parlai_humaneval.techniques.questions import CRITERIA
 
@@ -143,6 +143,25 @@ def wide_columns(
     if wide is not None and not asked:
         seen.guesses.append(f"{_IS[wide.kind]} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
     return wide
+
+
+def likely_table(frame: pd.DataFrame, given: Collection[str]) -> TableName | None:
+    """The table that a file may be whose columns name models or raters, and which holds a column for each criterion.
+    ``given``: our columns with a value from elsewhere."""
+    for table in ("comparisons", "ratings"):
+        named = with_our_names(table, frame)
+        needed = [one.name for one in TABLES[table] if one.exchange and not one.empty_ok and one.name not in given]
+        missing = [name for name in needed if name not in named]
+        absent = {*missing} - {*guessed_columns(missing, with_known_names(named)).values()}
+        if table == "comparisons" and not absent.isdisjoint(SIDES):
+            continue
+        if table == "ratings" and (named.get("n_turns") is not None or absent >= {"worker_id", "model"}):
+            continue
+        if absent.isdisjoint(("model", "value", "winner")) or wide_columns(
+            table, named, [], missing, Understood("", table)
+        ):
+            return table
+    return None
 
 
 def _meant(

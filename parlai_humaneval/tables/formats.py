@@ -25,8 +25,8 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
-from parlai_humaneval._util.text import clean_label, unguarded, visible
-from parlai_humaneval.tables.columns import MOST, TableError, plain_name
+from parlai_humaneval._util.text import clean_label, on_one_line, unguarded, visible
+from parlai_humaneval.tables.columns import CELL, MOST, TableError, plain_name
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
 GZIP = ".gz"
@@ -245,6 +245,8 @@ def _json_rows(file: TextIO) -> dict[int, dict[str, Any]]:
         return {place: json_object(line, place + 1) for place, line in enumerate(lines) if line.strip()}
     if isinstance(whole, dict):
         return dict(enumerate(_rows_within(whole)))
+    if not isinstance(whole, list):
+        raise ValueError(f"it holds no rows, only {on_one_line(visible(text), CELL)}")
     wrong = next((n for n, row in enumerate(whole, start=1) if not isinstance(row, dict)), None)
     if wrong is not None:
         raise ValueError(f"{'line 1' if len(whole) == 1 else f'entry {wrong} of its list'} is not a JSON object")
@@ -260,7 +262,7 @@ def _rows_within(whole: dict[str, Any]) -> list[dict[str, Any]]:
     columns = list(whole.values())
     if len(columns) > 1 and all(isinstance(column, dict) and column.keys() == columns[0].keys() for column in columns):
         return [{name: column[key] for name, column in whole.items()} for key in columns[0]]
-    return [whole]
+    return [whole] if whole else []
 
 
 def json_object(line: str, number: int) -> dict[str, Any]:

@@ -226,7 +226,7 @@ def test_a_readme_of_somebody_is_not_overwritten(command, votes: Path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--table", "comparisons"], "missing column model_a, model_b.*--rename OLD=NEW.*--set NAME=VALUE"),
+        (["--table", "comparisons", "--drop", "b"], "missing column model_b.*--rename OLD=NEW.*--set NAME=VALUE"),
         (
             ["--table", "comparisons", "--drop", "rater"],
             r"worker_id: pseudonym.* --set worker_id= where it is not known: .*too narrow",
@@ -235,7 +235,7 @@ def test_a_readme_of_somebody_is_not_overwritten(command, votes: Path):
             ["--table", "comparisons", "--rename", "a=model_a", "--rename", "a=model_a"],
             "--rename names a=model_a twice",
         ),
-        ([], "does not show which table it is.*--table"),
+        (["--drop", "b"], "does not show which table it is.*--table.*--wide"),
         (["--table", "comparisons", *RENAMES, "--rename", "mood=reason"], "No file has a column mood"),
         (
             ["--table", "comparisons", "--rename", "itm=item_id"],

@@ -1,0 +1,61 @@
+"""Sheets as people export them, without options: taken for what they are, and what was guessed is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parlai_humaneval.tables.files import read_tables
+
+
+def imported(command: Any, tmp_path: Path, text: str, *arguments: str, name: str = "sheet.csv") -> Any:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return command(tmp_path / name, *arguments, "--force", "--yes")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("null", "it holds no rows, only null"),
+        ("5", "it holds no rows, only 5"),
+        ('"text"', "it holds no rows, only"),
+        ("true", "it holds no rows, only true"),
+        ("[]", "has no rows"),
+        ("{}", "has no rows"),
+        ("[1, 2]", "entry 1 of its list is not a JSON object"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [[], ["--table", "ratings"]])
+def test_json_without_rows_is_an_error(command, tmp_path: Path, text: str, said: str, arguments: list[str]):
+    """Guards a traceback, and the advice to name the table of a file that holds none."""
+    done = imported(command, tmp_path, text, *arguments, name="one.json")
+    assert done.exit_code == 1
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--wide", "fluency,warmth"]])
+@pytest.mark.parametrize(
+    "header",
+    ["rater,model,dialogue,fluency,warmth", "Rater ID,System,ID,fluency,warmth", "评分者,模型,对话,fluency,warmth"],
+)
+def test_a_sheet_of_criteria_needs_no_table(command, tmp_path: Path, header: str, arguments: list[str]):
+    """By its columns, which is a guess; ``--wide`` says that it holds ratings."""
+    done = imported(command, tmp_path, f"{header}\nann,gpt,d1,4,2\nbob,llama,d2,3,1\n", *arguments)
+    assert done.exit_code == 0, done.stderr
+    assert sorted(read_tables(command.out).ratings["value"]) == [1, 2, 3, 4]
+    assert ("by its columns (--table names another)" in done.stderr) == (not arguments)
+
+
+def test_votes_under_single_letters_need_no_table(command, tmp_path: Path):
+    done = imported(command, tmp_path, "item,rater,a,b,winner\nq1,ann,gpt,llama,a\nq2,bob,gpt,llama,tie\n")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["winner"].tolist() == ["gpt", "tie"]
+
+
+def test_rows_of_averages_below_an_empty_cell_are_left_out(command, tmp_path: Path):
+    """Where a spreadsheet writes “Mean” under its second column."""
+    done = imported(command, tmp_path, "rater,dialogue,model,fluency\nann,d1,gpt,4\nbob,d2,gpt,2\n,Mean,,3\n")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["value"].tolist() == [4, 2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -450,7 +450,7 @@ def _letter_by_letter(override: str) -> str:
     return f"{name}={value if _QUOTED.fullmatch(value) else in_quotes('' if value == 'null' else value)}"
 
 
-def _judge_given_dialogues(blueprint: DictConfig, typed: Collection[str]) -> None:
+def _judge_given_dialogues(blueprint: DictConfig, typed: set[str]) -> None:
     """If somebody names dialogues, but no models, these are judged, and a preset's models do not talk first."""
     talks = "generate" in typed or blueprint.get("generate")  # of some tasks only
     if talks and "dialogues" in typed and blueprint.dialogues and not typed & {"models", "groups"}:

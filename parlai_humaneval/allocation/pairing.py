@@ -204,7 +204,7 @@ def _keys(dialogues: Sequence[Dialogue], key: Callable[[Dialogue], list[str]]) -
 
 
 def _given(dialogue: Dialogue) -> list[str]:
-    return list(map(str, dialogue.settings.get("pairs", ())))
+    return [f"{dialogue.source}: {pair}" for pair in dialogue.settings.get("pairs", ())]
 
 
 def _start(dialogue: Dialogue) -> list[str]:

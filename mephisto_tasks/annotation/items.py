@@ -282,11 +282,15 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
     models = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
     if len(models) < 2:
         known = ", ".join(models) or "unnamed speakers"
-        raise ConfigError(
-            f"a comparison needs dialogues of two or more models, but these are of {known}",
-            try_="say who speaks: {file: chats.jsonl, entities: {speaker_1: human, speaker_2: my_bot}}, or in the "
-            "file itself, in each dialogue's entities",
-        )
+        unnamed = next((one for one in dialogues if len(one.entities) < len(one.speakers)), None)
+        how = "add dialogues of another model"
+        if unnamed is not None:
+            speakers = [speaker for speaker in unnamed.speakers if speaker not in unnamed.entities]
+            names = "human", "my_bot"
+            who = ", ".join(f"{a}: {b}" for a, b in zip(speakers, names[-len(speakers) :], strict=False))
+            how = f"say who speaks: {{file: {unnamed.source}, entities: {{{who}}}}}, or in the file itself, in each "
+            how += "dialogue's entities"
+        raise ConfigError(f"a comparison needs dialogues of two or more models, but these are of {known}", try_=how)
     pairs = list(combinations(models, 2))
     if config.pairing == "any" or config.is_decided or not pairing.are_listed(dialogues):
         return pairs

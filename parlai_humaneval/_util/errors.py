@@ -154,7 +154,7 @@ def value_problem(error: Mapping[str, Any]) -> Problem:
     if isinstance(raised := bounds.get("error"), HumanevalError):
         return raised.problems[0]
     if kind == "literal_error":
-        known = [word.strip("'") or "nothing" for word in re.split(", | or ", str(bounds["expected"]))]
+        known = [word.strip("'") or "''" for word in re.split(", | or ", str(bounds["expected"]))]
         return HumanevalError(f"cannot be {given!r}", **choose_from(str(given), known)).problems[0]
     words = {
         "missing": "is missing",

@@ -204,7 +204,7 @@ def _keys(dialogues: Sequence[Dialogue], key: Callable[[Dialogue], list[str]]) -
 
 
 def _given(dialogue: Dialogue) -> list[str]:
-    return list(map(str, dialogue.settings.get("pairs", ())))
+    return [f"{dialogue.source}: {pair}" for pair in dialogue.settings.get("pairs", ())]
 
 
 def _start(dialogue: Dialogue) -> list[str]:
@@ -281,7 +281,7 @@ def _long_enough(dialogues: Sequence[Dialogue], k: int, seeded: int, what: str) 
             f"dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
             f"segment takes {k}{after} ({len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough)",
             where=first.place,
-            try_="shorten the segments, or name longer dialogues",
+            try_="shorten segment_lengths, or name longer dialogues",
         )
 
 

@@ -7,8 +7,10 @@ of the dialogue; they are context where that is asked for.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Literal, get_args
 
 from parlai_humaneval._util.data_files import DataError
@@ -91,11 +93,10 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
             text = data if isinstance(data, str) else parts.messages_of(data) or data.get("text")
             yield _chat(data, parts.said_in(str(text)), where, "text", system)
         case _:
-            sides = _sides(data) if isinstance(data, Mapping) else []
-            pair = _id(data) or where if sides else ""
-            for side in sides:
-                one = {"id": f"{pair}-{side}", "model": data.get(f"model_{side}")}
-                chat = _chat(one, data[f"conversation_{side}"], where, "messages", system)
+            sides = _sides(data) if isinstance(data, Mapping) else {}
+            pair = _id(data) or PurePath(where).name if sides else ""
+            for side, (model, messages) in sides.items():
+                chat = _chat({"id": f"{pair}-{side}", "model": model}, messages, where, "messages", system)
                 yield {**chat, "chat_settings": {**chat["chat_settings"], "pairs": [pair]}, "start_id": pair}
             if not sides:
                 messages = data if isinstance(data, list) else parts.messages_of(data)
@@ -196,8 +197,24 @@ def _model_chat(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {**chat, "dialogue_id": _id(data)}
 
 
-def _sides(data: Mapping[str, Any]) -> list[str]:
-    return [side for side in ("a", "b") if isinstance(data.get(f"conversation_{side}"), list)]
+def _sides(data: Mapping[str, Any]) -> dict[str, tuple[Any, list[Any]]]:
+    """Side → its model and messages: of an arena, or of two answers of which one was chosen. If the file does not name
+    the models, they are called chosen and rejected."""
+    cells = {
+        side: data[side] if isinstance(data[side], str) else json.dumps(data[side])
+        for side in ("chosen", "rejected")
+        if data.get(side) and isinstance(data[side], (str, list))
+    }
+    if len(cells) == 2:
+        asked = data.get("prompt") or data.get("question") or ""
+        asked = asked if isinstance(asked, str) else json.dumps(asked)
+        told = {side: parts.told_in(asked, cell) for side, cell in cells.items()}
+        return {side: (data.get(f"{side}_model") or side, [*told[side][0], *told[side][1]]) for side in cells}
+    return {
+        side: (data.get(f"model_{side}"), data[f"conversation_{side}"])
+        for side in ("a", "b")
+        if isinstance(data.get(f"conversation_{side}"), list)
+    }
 
 
 def _id(data: Any) -> str:

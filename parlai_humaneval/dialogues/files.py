@@ -397,7 +397,8 @@ def load_dialogues(
     if not all(name.strip() for name in ([entities] if isinstance(entities, str) else entities.values())):
         raise DataError("an entity is empty", where=path, try_="name a model, or human")
     speakers = list(dict.fromkeys(speaker for dialogue in dialogues for speaker in dialogue.speakers))
-    unknown = [] if isinstance(entities, str) else [name for name in entities if name not in speakers]
+    given = {} if isinstance(entities, str) else _as_spoken(entities, speakers)
+    unknown = [name for name in given if name not in speakers]
     if unknown:
         raise DataError(
             f"entities names {unknown[0]}, who says nothing in this file",
@@ -450,7 +451,8 @@ def _two_speak(draft: Draft, where: str) -> None:
 
 
 def _who(draft: Draft, where: str, entities: Entities) -> dict[str, str]:
-    unknown = [name for name in draft.entities if name not in draft.speakers]
+    told = _as_spoken(draft.entities, draft.speakers)
+    unknown = [name for name in told if name not in draft.speakers]
     if unknown:
         raise DataError(
             f"entities names {unknown[0]}, who says nothing",
@@ -459,5 +461,11 @@ def _who(draft: Draft, where: str, entities: Entities) -> dict[str, str]:
         )
     if isinstance(entities, str):
         return dict.fromkeys(draft.speakers, entities)
-    given = {name: who for name, who in (entities or {}).items() if name in draft.speakers}
-    return {**draft.entities, **given}
+    given = _as_spoken(entities or {}, draft.speakers)
+    return {**told, **{name: who for name, who in given.items() if name in draft.speakers}}
+
+
+def _as_spoken(entities: Mapping[str, str], speakers: Sequence[str]) -> dict[str, str]:
+    """The entities of these speakers, whose names may be written in other case."""
+    spelled = {speaker.casefold(): speaker for speaker in speakers} | {speaker: speaker for speaker in speakers}
+    return {spelled.get(name, spelled.get(name.casefold(), name)): who for name, who in entities.items()}

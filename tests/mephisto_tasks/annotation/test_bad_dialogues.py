@@ -132,6 +132,15 @@ def test_speakers_that_nobody_knows(tmp_path: Path) -> None:
     assert "plain.jsonl" in text or "entities" in text
 
 
+def test_the_hint_for_unnamed_speakers_names_those_of_the_file(tmp_path: Path) -> None:
+    """So that it works as it is typed."""
+    (tmp_path / "t.txt").write_text("User: Hi!\nAssistant: Hello.")
+    text = said_to(tmp_path, "pw_dialog", f"dialogues=[{tmp_path / 't.txt'}]")
+    assert "t.txt, entities: {assistant: my_bot}}" in text
+    path = chats(tmp_path, WORDY, says(LONG))
+    assert "add dialogues of another model" in said_to(tmp_path, "pw_dialog", f"dialogues=[{path}]")
+
+
 def test_a_model_without_dialogues(tmp_path: Path) -> None:
     text = said_to(tmp_path, "pw_dialog", both(tmp_path), f"models=[{WORDY},nobody]")
     assert "nobody" in text

@@ -211,6 +211,28 @@ def test_pairs_of_a_file_stay_together_among_many_models(tmp_path: Path, changes
     assert len({item.cell.models for item in gather(compared, tmp_path, 1).items}) == 6
 
 
+@pytest.mark.parametrize("task", ["self_chat", "spot_the_bot"])
+@pytest.mark.parametrize(
+    ("typed", "generates", "models"),
+    [
+        ([], False, []),
+        (["generate=''"], False, []),
+        (["models=[a,b]"], True, ["a", "b"]),
+        (["models=[a,b]", "generate=''"], False, ["a", "b"]),
+    ],
+)
+def test_named_dialogues_are_judged_and_no_model_talks_first(
+    task: str, typed: list[str], generates: bool, models: list[str]
+) -> None:
+    """Unless somebody types who should talk."""
+    blueprint = compose_config(task, "local", ["dialogues=[chats.jsonl]", *typed]).mephisto.blueprint
+    assert (bool(blueprint.generate), list(blueprint.models)) == (generates, models)
+
+
+def test_the_choices_of_generate_can_be_typed() -> None:
+    assert refusal(SELF_CHAT, {"generate": "nothing"}).endswith("choose one of: '', self_chat, pairs")
+
+
 @pytest.mark.parametrize("task", ["pw_dialog", "self_chat"])
 @pytest.mark.parametrize(
     ("typed", "kept"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,8 +186,36 @@ def test_pairs_of_a_file_stay_together(tmp_path: Path) -> None:
     assert parted_pairs(dialogues, groups, 4) == (("alpha", "beta"), "given", 3), "the launch says so"
     with pytest.raises(NotEnough, match="ask for 3 or fewer, so the pairs of the file are kept"):
         items(dialogues, wanted=7)
+    (tmp_path / "b").mkdir()
+    again = read(tmp_path / "b" / "p.jsonl", json.dumps(PAIR | {"speakers_to_eval": ["alpha", "beta"]}))
+    again = [replace(one, dialogue_id=f"b-{one.dialogue_id}") for one in again]
+    assert len(items([*dialogues, *again])) == 4, "pairs of another file have the same names, and are others"
     arena = read(tmp_path / "a.jsonl", "\n".join(json.dumps({**SIDES, "question_id": n}) for n in (3, 4)))
     assert items(arena) == [("3-a", "3-b"), ("4-a", "4-b")]
+
+
+def test_speakers_are_named_in_any_case(tmp_path: Path) -> None:
+    """As the text spells them, or as the reader does; in the file, too."""
+    text = "User: Hi!\nAssistant: Hello."
+    for who in ("Assistant", "assistant"):
+        assert read(tmp_path / "t.txt", text, entities={who: "tx"})[0].models == ["tx"]
+    in_file = {"dialogue_id": "d", "turns": ["Hi!", "Hello."], "speakers": ["Ann", "Bot"], "entities": {"bot": "m"}}
+    assert read(tmp_path / "o.jsonl", json.dumps(in_file))[0].entities == {"Bot": "m"}
+
+
+def test_a_chosen_and_a_rejected_answer_are_a_pair(tmp_path: Path) -> None:
+    """As texts, as messages, or behind a prompt; with the models that the file names, or named by the side."""
+    texts = {side: f"\n\nHuman: Rain?\n\nAssistant: {side} text" for side in ("chosen", "rejected")}
+    said = {side: [MESSAGES[1], {"role": "assistant", "content": side}] for side in ("chosen", "rejected")}
+    behind = {"prompt": "Rome?", "chosen": "Yes.", "rejected": "No.", "chosen_model": "m", "rejected_model": "n"}
+    found = read(tmp_path / "h.jsonl", "\n".join(map(json.dumps, [texts, said, behind])))
+    assert [one.models for one in found] == [["chosen"], ["rejected"], ["chosen"], ["rejected"], ["m"], ["n"]]
+    assert [one.texts[1] for one in found] == ["chosen text", "rejected text", "chosen", "rejected", "Yes.", "No."]
+    assert [one.kind for one in found] == ["human_bot"] * 6
+    pairs = [one.settings["pairs"] for one in found]
+    assert pairs[::2] == pairs[1::2]
+    assert len({pair for (pair,) in pairs}) == 3
+    assert found[0].dialogue_id == "h.jsonl, line 1-chosen", "nothing of the folder"
 
 
 def answers(model: str, starts: list[str]) -> list[Dialogue]:

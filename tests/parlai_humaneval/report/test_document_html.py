@@ -317,6 +317,8 @@ def test_simulated_raters_are_named_first() -> None:
     for simulated, words in ((2, "All raters are programs (2)"), (1, "1 program, 1 person")):
         raters = document.facts.raters.model_copy(update={"simulated": simulated, "people": 2 - simulated})
         facts = document.facts.model_copy(update={"raters": raters})
-        outline = Outline(to_html(document.model_copy(update={"facts": facts})))
+        page = to_html(document.model_copy(update={"facts": facts}))
+        assert page.index("<header>") < page.index(words, page.index("<body>")) < page.index("</header>")  # a landmark
+        outline = Outline(page)
         assert words in outline.unfolded
         assert outline.unfolded.index(words) < outline.unfolded.index("Study")

@@ -3,7 +3,7 @@ import { Reply as Words } from "../task/Reply";
 import type { Check, Details, Index, Talk } from "./entry";
 import styles from "./EntryView.module.css";
 import { valuesOf } from "./filter";
-import { highlight } from "./highlight";
+import { highlight, scrollTo } from "./highlight";
 import { Answers, duration, TurnView } from "./TurnView";
 
 interface Props {
@@ -34,8 +34,11 @@ export function EntryView({ index, at, id, details, missing, turn, talk, words, 
     }
   }, [there, turn, talk]);
   useEffect(() => {
-    highlight(root.current, words);
-  }, [there, words]);
+    const [first] = highlight(root.current, words);
+    if (first && turn === null) {
+      scrollTo(root.current, first);
+    }
+  }, [there, words, turn]);
 
   return (
     <article ref={root} className={styles.entry} aria-busy={!there && at >= 0}>

@@ -10,7 +10,6 @@ import { wanted } from "./search";
 import type { Store } from "./store";
 
 const NOTHING_READ: readonly string[] = [];
-const NONE_FITS = "No dialogue fits these filters. Take one away.";
 
 /** The list of dialogues with its filters, and the dialogue that is open. The address says which, and what is filtered by. */
 export function Viewer({ store }: { store: Store }) {
@@ -127,7 +126,7 @@ export function Viewer({ store }: { store: Store }) {
             {words.length > 0 && parts < all && `, ${Math.floor((100 * parts) / all)} % of the texts searched`}
             {failed > 0 && ". Some texts could not be read: is the folder complete?"}
           </p>
-          {shown.length === 0 && <p className={`soft ${styles.none}`}>{NONE_FITS}</p>}
+          {shown.length === 0 && <p className={`soft ${styles.none}`}>{nothingFits(filters, searched < all)}</p>}
           <EntryList
             index={index}
             shown={shown}
@@ -158,6 +157,15 @@ export function Viewer({ store }: { store: Store }) {
       {help && <Help onClose={() => setHelp(false)} madeWith={index.made_with} />}
     </>
   );
+}
+
+function nothingFits({ facets, query, least, most }: Filters, isReading: boolean): string {
+  const isFiltered = Object.keys(facets).length > 0 || least !== null || most !== null;
+  if (query.trim() === "") {
+    return "No dialogue fits these filters. Take one away.";
+  }
+  const where = isFiltered ? "No dialogue that fits these filters" : "No dialogue";
+  return `${where} contains ${query.trim()}${isReading ? " so far" : ""}.`;
 }
 
 function count(shown: number, all: number): string {

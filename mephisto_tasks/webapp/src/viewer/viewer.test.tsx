@@ -78,6 +78,7 @@ describe("route", () => {
 describe("page", () => {
   beforeEach(() => {
     window.location.hash = "";
+    Range.prototype.getBoundingClientRect = () => ({ top: 0 }) as DOMRect; // jsdom has none
     HTMLDialogElement.prototype.showModal = function (this: HTMLDialogElement) {
       this.open = true;
     };
@@ -181,6 +182,32 @@ describe("page", () => {
     await shown("#?model=nobody");
     const list = screen.getByRole("region", { name: "Dialogues" });
     expect(within(list).getByText(/No dialogue fits these filters/)).toBeInTheDocument();
+  });
+
+  it.each([
+    ["#?q=unicorn", "No dialogue contains unicorn."],
+    ["#?q=unicorn&model=ada", "No dialogue that fits these filters contains unicorn."],
+  ])("says of %s that the search found nothing", async (hash, words) => {
+    await shown(hash);
+    expect(await screen.findByText(words)).toBeInTheDocument();
+  });
+
+  it("marks what was searched for in the opened dialogue, and scrolls to the first place", async () => {
+    const set = vi.fn<(name: string, ranges: string[]) => void>();
+    vi.stubGlobal("CSS", { highlights: { set, delete: vi.fn() } });
+    vi.stubGlobal("Highlight", function (...ranges: Range[]) {
+      return ranges.map(String);
+    });
+    Range.prototype.getBoundingClientRect = () => ({ top: 900 }) as DOMRect;
+    await shown(`#${encodeURIComponent("a|b:1")}?q=ZEPPELIN`);
+    await waitFor(() => expect(set).toHaveBeenLastCalledWith("found", ["zeppelin"]));
+    expect(screen.getByRole("region", { name: "The open dialogue" }).scrollTop).toBe(900);
+    vi.unstubAllGlobals();
+  });
+
+  it("unfolds a text that is searched for", async () => {
+    await shown("#d1?q=short");
+    await waitFor(() => expect(screen.getByText("A, as it is short").closest("details")).toHaveAttribute("open"));
   });
 
   it("adds filters and takes them away", async () => {

@@ -108,13 +108,17 @@ def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dic
         raise DataError("there are no messages", where=where, try_=f"expected {SHAPES['messages']}")
     said: list[tuple[str, str]] = []
     context: list[str] = []
+    hidden = {"pictures": 0, "tool_messages": 0}
     for number, message in enumerate(messages, start=1):
         if not parts.is_message(message):
             raise DataError(f"message {number} is {message!r}", where=where, try_=f"expected {SHAPES['messages']}")
         role, text = parts.role_of(message), parts.text_of(message)
+        hidden["pictures"] += parts.pictures_in(message)
         if role.lower() in parts.SYSTEM:
             context += [text] if system and text else []
-        elif role.lower() not in parts.TOOLS:
+        elif role.lower() in parts.TOOLS or (message.get("tool_calls") and not text):
+            hidden["tool_messages"] += 1
+        else:
             said.append((role, text))
     model = str(parts.first_of(data, _MODELS) or "") if isinstance(data, Mapping) else ""
     roles = {role for role, _ in said}
@@ -123,6 +127,7 @@ def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dic
         entities |= {role: model for role in roles if role.lower() in parts.BOTS}
     made = _ours(said, form)
     made["entities"] |= entities
+    made["chat_settings"] |= {name: count for name, count in hidden.items() if count}
     if isinstance(data, Mapping):
         made["dialogue_id"] = _id(data)
         named = data.get("entities") or {}

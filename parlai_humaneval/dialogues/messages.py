@@ -167,5 +167,15 @@ def text_of(message: Mapping[str, Any]) -> str:
     return "" if content is None else str(content).strip()
 
 
+def pictures_in(message: Mapping[str, Any]) -> int:
+    """How many parts of a message are pictures, which have no text."""
+    content = first_of(message, ("content", "value", "text", "message"))
+    content = content.get("parts") if isinstance(content, Mapping) else content
+    found = content if isinstance(content, list) else []
+    return sum(
+        isinstance(part, Mapping) and "image" in str(part.get("type") or part.get("content_type")) for part in found
+    )
+
+
 def first_of(data: Any, names: tuple[str, ...]) -> Any:
     return next((data[name] for name in names if data.get(name) not in (None, "")), None)

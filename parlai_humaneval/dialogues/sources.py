@@ -133,12 +133,18 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
             for who in dialogue.speakers:
                 speakers.setdefault(who, {})[dialogue.entities.get(who, "?")] = None
         empty = sum(dialogue.settings.get("empty_turns", 0) for dialogue in found)
+        hidden = {
+            what: sum(dialogue.settings.get(name, 0) for dialogue in found)
+            for name, what in (("pictures", "pictures"), ("tool_messages", "tool messages"))
+        }
+        left_out = ", ".join(f"{what} ({count:,})" for what, count in hidden.items() if count)
         named = ", ".join(
             who if [*names] == [who] else f"{who} = {' or '.join(names)}" for who, names in speakers.items()
         )
         told.append(
             f"{source}: {len(found):,} dialogue{'s' * (len(found) > 1)}, {format} ({named})"
             + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")
+            + (f"; raters do not see its {left_out}" if left_out else "")
         )
     shared = {one.source: one.dialogue_id for one in dialogues if SHARED_ID in one.settings}
     told += [

@@ -203,6 +203,16 @@ def test_speakers_are_named_in_any_case(tmp_path: Path) -> None:
     assert read(tmp_path / "o.jsonl", json.dumps(in_file))[0].entities == {"Bot": "m"}
 
 
+def test_pictures_and_tool_messages_that_raters_do_not_see_are_counted(tmp_path: Path) -> None:
+    """A call without text is one, and no empty turn."""
+    asked = {"role": "user", "content": [{"type": "text", "text": "Hi!"}, {"type": "image_url", "image_url": {}}]}
+    called = {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}
+    rest = [{"role": "tool", "content": "42"}, {"role": "assistant", "content": "It is 42."}]
+    found = read(tmp_path / "m.jsonl", json.dumps({"messages": [asked, called, *rest]}))
+    assert found[0].texts == ["Hi!", "It is 42."]
+    assert taken_as(found)[0].endswith("; raters do not see its pictures (1), tool messages (2)")
+
+
 def test_a_chosen_and_a_rejected_answer_are_a_pair(tmp_path: Path) -> None:
     """As texts, as messages, or behind a prompt; with the models that the file names, or named by the side."""
     texts = {side: f"\n\nHuman: Rain?\n\nAssistant: {side} text" for side in ("chosen", "rejected")}

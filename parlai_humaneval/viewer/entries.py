@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from parlai_humaneval.tables.columns import Tables
+    from parlai_humaneval.tables.schema import TableName
 
 _FACETS = "technique setting metric model pair outcome answer rater judge check status language kind k criterion mark"
 FACETS: tuple[str, ...] = tuple(dict.fromkeys([*_FACETS.split(), *COLUMNS_FILE["groupings"]]))
@@ -38,6 +39,8 @@ REMARKS = re.compile(
 _REPLIES = {f"{stem}{end}" for stem in COLUMNS_FILE["reply_columns"] for end in ("", "_a", "_b")}
 GROUPS = 50  # Values of a grouping, the most frequent ones
 PREVIEW = 110  # Characters of an entry's first words in the list
+CELL = 2000  # Characters of a further cell that are shown
+RATED = 3  # Criteria in the list
 
 
 def pair_of(first: str, second: str) -> str:
@@ -72,6 +75,8 @@ class Entry:
     points: Counter[str] = field(default_factory=Counter)
     values: dict[tuple[object, ...], list[Any]] = field(default_factory=lambda: defaultdict(list))
 
+    rated: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
     def note(self, facet: str, *values: object) -> None:
         self.facets[facet].update((str(value), None) for value in values if value not in (None, ""))
 
@@ -102,6 +107,12 @@ class Entry:
         said += [line["text"] for talk in self.talks.values() for line in talk["lines"]]
         first = " ".join(next((text for text in said if text.strip()), "").split())
         return first if len(first) <= PREVIEW else first[:PREVIEW].rstrip() + "…"
+
+    @property
+    def means(self) -> str:
+        """The mean rating of the first criteria, for the list."""
+        told = [f"{name} {sum(given) / len(given):.3g}" for name, given in self.rated.items()]
+        return ", ".join([*told[:RATED], *(["…"] if len(told) > RATED else [])])
 
     @property
     def disagreement(self) -> float | None:
@@ -364,10 +375,13 @@ class _Entries:
         entry.note("criterion", row["criterion"])
         entry.note("language", row.get("language"))
         entry.note("model", *row["model"].split(";"))
+        if kind == "rater":
+            entry.rated[row["criterion"]].append(value)
         scale = f" ({low:g}–{high:g})" if low is not None and high is not None else ""
         answer = self._answer(entry, row, kind)
         answer.setdefault("says", []).append((f"{row['model']}: {row['criterion']}", f"{value:g}{scale}"))
         _put(answer, reason=_remark(row) or answer.get("reason"))
+        _add_further(answer, row, "ratings")
         stem = _stem(row, "")
         if (row.get(stem) or row.keys() & {*COLUMNS_FILE["prompt_columns"]}) and not entry.turns:
             _take_talk(entry, row, stem, row["model"], entry.id)
@@ -414,12 +428,23 @@ class _Entries:
         answer.setdefault("says", []).append((question, said))
         rest = {"reason": _remark(row), "seconds": row.get("seconds")}
         _put(answer, **{key: value for key, value in rest.items() if key not in answer})
+        _add_further(answer, row, "comparisons")
         if not entry.talks and not entry.turns:
             entry.about.update((("Dialogue", f"{one}: {where}"), None) for _, one, where in sides if where)
 
 
 def _remark(row: Row) -> str:
     return "\n".join(dict.fromkeys(str(cell) for name, cell in row.items() if cell and REMARKS.fullmatch(name)))
+
+
+def _add_further(answer: Answer, row: Row, table: TableName) -> None:
+    """Columns that only this table has, shown once with the answer."""
+    if answer["kind"] == "rater":
+        known = {*COLUMNS[table], *_OF_ROWS, *_REPLIES, *COLUMNS_FILE["prompt_columns"]}
+        further = ((name, str(cell)) for name, cell in row.items() if name not in known and not REMARKS.fullmatch(name))
+        cut = ((name, cell if len(cell) <= CELL else f"{cell[:CELL]}…") for name, cell in further)
+        says = answer.setdefault("says", [])
+        says += [one for one in cut if one[1] and one not in says]
 
 
 def _put(part: Reply | Answer, **values: Any) -> None:

@@ -107,6 +107,7 @@ def _index(every: Sequence[Entry]) -> dict[str, Any]:
         "part": PART,
         "ids": [entry.id for entry in every],
         "previews": [entry.preview for entry in every],
+        "rated": [entry.means for entry in every],
         "turns": [entry.length for entry in every],
         "seconds": [None if entry.seconds is None else round(entry.seconds) for entry in every],
         "started": [entry.started[:16] for entry in every],

@@ -333,3 +333,16 @@ def test_imported_pairs_are_in_the_order_that_raters_saw(side: int | None, shown
     named = from_rows("comparisons", [{**vote, "dialogue_a": "dx", "dialogue_b": "dy"}])
     (entry,) = entries(replace(tables([]), comparisons=named))
     assert entry.details()["about"][0] == ("Dialogue", f"{shown_first}: d{shown_first}")
+
+
+def test_further_columns_from_elsewhere_are_shown_once_with_the_answer() -> None:
+    """Guards what a form asked besides (Qualtrics' Q2), which is then searched as well; and the value in the list."""
+    rating = {"dialogue_id": "r", "worker_id": "w", "model": "x", "minimum": 1, "maximum": 5}
+    rows = [{**rating, "criterion": name, "value": value} for name, value in (("Q1_1", 5), ("Q1_2", 3))]
+    further = {"Q2": "<b>I agree</b>", "topic": "food", "response": "Hello.", "comment": "kind"}
+    (entry,) = entries(replace(tables([]), ratings=from_rows("ratings", rows).assign(**further)))
+    assert said(entry) == [("w", "x: Q1_1", "5 (1–5)"), ("w", "Q2", "<b>I agree</b>"), ("w", "x: Q1_2", "3 (1–5)")]
+    assert entry.means == "Q1_1 5, Q1_2 3"
+    vote = {"item_id": "i", "worker_id": "w", "metric": "m", "model_a": "x", "model_b": "y", "winner": "x"}
+    (pair,) = entries(replace(tables([]), comparisons=from_rows("comparisons", [vote]).assign(Q2="n" * 3000)))
+    assert said(pair)[1] == ("w", "Q2", "n" * 2000 + "…")

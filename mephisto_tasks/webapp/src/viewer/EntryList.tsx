@@ -76,6 +76,17 @@ export function EntryList({ index, shown, current, onOpen }: Props) {
   );
 }
 
+/** Who is ahead; of a tie, between which models, and whether all who answered found both bad. */
+function outcome(index: Index, at: number): string {
+  const answers = valuesOf(index, "answer", at);
+  const allBad = answers.length > 0 && answers.every((answer) => answer.endsWith(" both bad"));
+  const models = valuesOf(index, "model", at).join(" and ");
+  return valuesOf(index, "outcome", at)
+    .slice(0, 2)
+    .map((one) => (one === "tie" ? `${models}: ${allBad ? "both bad" : "tie"}` : one))
+    .join(", ");
+}
+
 function Row({ index, at }: { index: Index; at: number }) {
   const id = index.ids[at] ?? "";
   const apart = index.disagreement[at] ?? null;
@@ -89,7 +100,7 @@ function Row({ index, at }: { index: Index; at: number }) {
         {preview === "" ? id : preview}
       </span>
       <span className={`soft ${styles.models}`}>
-        {valuesOf(index, "outcome", at).slice(0, 2).join(", ") || valuesOf(index, "model", at).join(", ")}
+        {[outcome(index, at) || valuesOf(index, "model", at).join(", "), index.rated[at]].filter(Boolean).join(" · ")}
       </span>
       <span className={`soft ${styles.facts}`}>
         {techniques !== "" && <span>{techniques}</span>}

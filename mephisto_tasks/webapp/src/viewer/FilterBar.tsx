@@ -128,15 +128,32 @@ export function FilterBar({ index, filters, shown, onFilter, search }: Props) {
   );
 }
 
-/** An opener may be a whole message. */
-function short(value: string): string {
+/** An opener may be a whole message, and a persona a list of sentences. */
+function short(text: string): string {
+  const value = text.startsWith('["') ? sentences(text) : text;
   return value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value;
 }
 
-/** Whether there is an entry that lacks a value: else all of them would stay in the list. */
+function sentences(json: string): string {
+  try {
+    return (JSON.parse(json) as unknown[]).join(" ");
+  } catch {
+    return json; // a text that only begins like a list
+  }
+}
+
+/** What describes a dialogue, in any number of ways. */
+const DESCRIPTIONS: ReadonlySet<string> = new Set("topic opener start persona category domain subject".split(" "));
+const HASH = /^[a-z]?[0-9a-f]{16,}(:[a-z]?[0-9a-f]{16,})?$/;
+
+/**
+ * Whether there is an entry that lacks a value: else all of them would stay in the list. Descriptions must be readable, and
+ * one of them fit several entries: else the list itself is the choice.
+ */
 function tellsApart(index: Index, name: string): boolean {
   const { values, of } = index.facets[name] ?? { values: [], of: [] };
-  return of.some((places) => places.length < values.length);
+  const useful = () => !values.every((value) => HASH.test(value)) && counts(index, name, [...of.keys()]).some((n) => n > 1);
+  return of.some((places) => places.length < values.length) && (!DESCRIPTIONS.has(name) || useful());
 }
 
 interface FacetProps {

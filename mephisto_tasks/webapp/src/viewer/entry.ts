@@ -88,6 +88,8 @@ export interface Index {
   part: number;
   ids: string[];
   previews: string[];
+  /** The mean ratings of each, in words. */
+  rated: string[];
   turns: number[];
   seconds: (number | null)[];
   started: string[];

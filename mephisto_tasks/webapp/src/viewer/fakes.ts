@@ -9,6 +9,7 @@ export const INDEX: Index = {
   part: 2,
   ids: ["d1", "d2", "d3", "a|b:1", "d5", "d6"],
   previews: ["Hello", "Good day", "How are you?", "مرحبا", "Hi", ""],
+  rated: ["", "", "", "", "", "fluent 4.5"],
   turns: [3, 1, 2, 6, 3, 3],
   seconds: [30, 10, null, 90, 20, 60],
   started: ["2024-05-01T09:00", "2024-05-02T09:00", "", "2024-05-03T09:00", "", ""],

@@ -210,6 +210,39 @@ describe("page", () => {
     await waitFor(() => expect(screen.getByText("A, as it is short").closest("details")).toHaveAttribute("open"));
   });
 
+  it("lists the ratings, and of a tie the models and whether both were bad", async () => {
+    const outcome = { values: ["tie"], of: [[0], [], [], [0], [], []] };
+    const answer = { values: ["ada and bob alike", "ada and bob both bad"], of: [[1], [], [], [0, 1], [], []] };
+    const model = { values: ["ada", "bob"], of: [[0, 1], [0], [0], [0, 1], [0], [1]] };
+    const store = filledStore();
+    store.receive("index", JSON.stringify({ ...INDEX, facets: { outcome, answer, model } }));
+    render(<Viewer store={store} />);
+    await act(async () => Promise.resolve());
+    const texts = rows().map((row) => row.textContent);
+    expect(texts[0]).toContain("ada and bob: both bad");
+    expect(texts[3]).toContain("ada and bob: tie");
+    expect(texts[5]).toContain("bob · fluent 4.5");
+  });
+
+  it("offers no filter whose values nobody can read or that are one entry each", async () => {
+    const facet = (values: string[], of: number[][]) => ({ values, of });
+    const places = [[0], [0], [1], [1], [], []];
+    const facets = {
+      start: facet(["s0123456789abcdef", "sfedcba9876543210"], places),
+      topic: facet(["food", "art"], [[0], [1], [], [], [], []]),
+      persona: facet(['["I hike.", "I <b>cook</b>."]', "[Bo"], places),
+    };
+    const store = filledStore();
+    store.receive("index", JSON.stringify({ ...INDEX, facets }));
+    render(<Viewer store={store} />);
+    await act(async () => Promise.resolve());
+    await userEvent.setup().click(screen.getByRole("button", { name: "Filter" }));
+    expect(screen.queryByRole("combobox", { name: "Start" })).toBeNull();
+    expect(screen.queryByRole("combobox", { name: "Topic" })).toBeNull();
+    const personas = within(screen.getByRole("combobox", { name: "Persona" })).getAllByRole("option");
+    expect(personas.map((option) => option.textContent)).toEqual(["any", "I hike. I <b>cook</b>. (2)", "[Bo (2)"]);
+  });
+
   it("adds filters and takes them away", async () => {
     await shown();
     const user = userEvent.setup();

@@ -302,7 +302,7 @@ def _completed(
         seen.values[asked_for] = "; ".join(
             [*([seen.values[asked_for]] if asked_for in seen.values else []), listed + more]
         )
-    private = [name for name in map(str, frame.columns) if name not in ours and plain_name(name) in WORDS["private"]]
+    private = vocabulary.identifying(frame.drop(columns=[name for name in ours if name in frame]))
     if private:
         frame = frame.drop(columns=private)
         seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")

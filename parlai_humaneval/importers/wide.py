@@ -24,6 +24,7 @@ from parlai_humaneval.importers.vocabulary import (
     are_ratings,
     are_winners,
     guessed_columns,
+    identifying,
     is_comment,
     side_of,
     with_known_names,
@@ -122,7 +123,7 @@ def wide_columns(
                 raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, further))
         return _meant(table, frame, list(asked), nameless, seen)
     others = guessed_columns([name for name in missing if name not in (*ANSWERS[table], *nameless)], known)
-    hidden = {name for name in further if plain_name(name) in WORDS["private"]} | {*others}
+    hidden = {*identifying(frame[further]), *others}
     found = [
         name
         for name in further

@@ -59,3 +59,47 @@ def test_rows_of_averages_below_an_empty_cell_are_left_out(command, tmp_path: Pa
     done = imported(command, tmp_path, "rater,dialogue,model,fluency\nann,d1,gpt,4\nbob,d2,gpt,2\n,Mean,,3\n")
     assert done.exit_code == 0, done.stderr
     assert read_tables(command.out).ratings["value"].tolist() == [4, 2]
+
+
+ADDRESSES = {
+    **dict.fromkeys(("E-Mail-Adresse", "What is your email?", "annotator_email", "mail", "邮箱"), "ann@example.org"),
+    **dict.fromkeys(("Username", "Name", "Contact", "yourName", "请填写姓名"), "Ann Example"),
+    **dict.fromkeys(("IP", "Telefonnummer", "phone number"), "192.0.2.1"),
+    "q7": "ann@example.org",
+    "q8": "+49 171 1234567",
+    "q9": "13812345678",
+    "q10": "192.0.2.1",
+    "q11": "555-867-5309",
+}
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_what_says_who_a_rater_is_does_not_stay(command, tmp_path: Path, name: str):
+    """By the name of a column in any spelling, or by its cells."""
+    text = f"rater,model,dialogue,fluency,{name}\nw1,gpt,d1,4,{ADDRESSES[name]}\nw2,llama,d2,3,{ADDRESSES[name]}\n"
+    done = imported(command, tmp_path, text)
+    assert done.exit_code == 0, done.stderr
+    assert f"left out: {name}." in done.stdout
+    assert all(ADDRESSES[name] not in file.read_text() for file in command.out.iterdir())
+    assert {*read_tables(command.out).ratings["criterion"]} == {"fluency"}
+
+
+@pytest.mark.parametrize("name", ["Your e-mail address", "What is your email?", "annotator_email", "邮箱"])
+def test_an_address_that_names_the_rater_is_a_pseudonym(command, tmp_path: Path, name: str):
+    text = f"{name},Which system did you see?,dialogue,fluency\nann@example.org,gpt,d1,4\nbob@example.org,llama,d2,3\n"
+    done = imported(command, tmp_path, text)
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["worker_id"].nunique() == 2
+    assert all("example.org" not in file.read_text() for file in command.out.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"), [("mail quality", "4"), ("model name", "x"), ("email text", "a" * 200), ("date", "2024-01-02")]
+)
+def test_ratings_models_and_texts_are_no_addresses(command, tmp_path: Path, name: str, cell: str):
+    """Guards a criterion that is about e-mail, and dates, which look like numbers of telephones."""
+    text = f"rater,model,dialogue,fluency,{name}\nw1,gpt,d1,4,{cell}\nw2,llama,d2,3,{cell}\n"
+    done = imported(command, tmp_path, text)
+    assert done.exit_code == 0, done.stderr
+    ratings = read_tables(command.out).ratings
+    assert name in {*ratings.columns, *ratings["criterion"]}

@@ -250,6 +250,9 @@ def _completed(
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
         seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
+    further = {name: words for name, words in plan.maps.items() if name in frame.columns and name not in ours}
+    use.names.update(further)
+    frame = frame.assign(**{name: vocabulary.translated(frame[name], words, seen) for name, words in further.items()})
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
     if (table, missing) == ("comparisons", ["winner"]) and not vocabulary.guessed_columns(missing, [*frame.columns]):
@@ -274,6 +277,10 @@ def _completed(
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
     if wide:
         use.names.update(wide.columns)
+        answered = {name: words for name in wide.columns if (words := vocabulary.yes_or_no(frame[name]))}
+        frame = frame.assign(
+            **{name: vocabulary.translated(frame[name], words, seen) for name, words in answered.items()}
+        )
         frame, empty_cells = long(table, frame, wide, seen)
         if empty_cells:
             use.left_out["empty cells of columns that became rows"] += empty_cells
@@ -286,7 +293,7 @@ def _completed(
         frame = apart.answers
         seen.notes += [f"{path}: {note}" for note in apart.notes]
         use.left_out.update({ALONE: apart.lost} if apart.lost else {})
-    maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items()}
+    maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items() if name not in further}
     known = {name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model")}
     use.names.update(known)
     frame = vocabulary.mapped(table, vocabulary.blanks_removed(table, frame), maps, seen)

@@ -262,12 +262,7 @@ def mapped(
             continue
         columns = [name] if name in frame.columns else [*SIDES] if name == "model" and table == "comparisons" else []
         for column in columns:
-            frame[column] = pd.Series(
-                [cell if pd.isna(cell) else _filled(words.get(_word(cell), cell)) for cell in frame[column]],
-                frame.index,
-                dtype=object,
-            )
-            understood.values[column] = ", ".join(f"{old} → {new or 'empty'}" for old, new in words.items())
+            frame[column] = translated(frame[column], words, understood)
     flags = {column.name for column in TABLES[table] if column.kind == "flag"}
     for column in flags & set(frame.columns):
         cells = [_FLAGS.get(cell.strip().lower(), cell) if isinstance(cell, str) else cell for cell in frame[column]]
@@ -278,6 +273,20 @@ def mapped(
     if table == "ratings" and "value" in frame.columns:
         frame = _numbers(frame, understood)
     return frame
+
+
+def translated(column: pd.Series[Any], words: Mapping[str, str], understood: Understood) -> pd.Series[Any]:
+    """``column`` with the words of a ``--map``."""
+    understood.values[str(column.name)] = ", ".join(f"{old} → {new or 'empty'}" for old, new in words.items())
+    cells = [cell if pd.isna(cell) else _filled(words.get(_word(cell), cell)) for cell in column]
+    return pd.Series(cells, column.index, dtype=object, name=column.name)
+
+
+def yes_or_no(column: pd.Series[Any]) -> dict[str, str]:
+    """Word → 1 or 0, where a column holds no others than “yes” and “no”."""
+    words = {_word(cell) for cell in column.dropna()}
+    known = {word: str(_FLAGS[word.lower()]) for word in sorted(words) if word.lower() in _FLAGS}
+    return known if len(known) == len(words) else {}
 
 
 def _filled(cell: Any) -> Any:

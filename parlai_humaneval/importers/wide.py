@@ -28,6 +28,7 @@ from parlai_humaneval.importers.vocabulary import (
     is_comment,
     side_of,
     with_known_names,
+    yes_or_no,
 )
 from parlai_humaneval.tables.columns import TableError, plain_name, with_our_names
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
@@ -129,6 +130,7 @@ def wide_columns(
         for name in further
         if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
+    found = found or [name for name in further if name not in hidden and yes_or_no(frame[name])]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], known)
         models = {one for side in SIDES if side in frame for one in frame[side]}

@@ -103,3 +103,42 @@ def test_ratings_models_and_texts_are_no_addresses(command, tmp_path: Path, name
     assert done.exit_code == 0, done.stderr
     ratings = read_tables(command.out).ratings
     assert name in {*ratings.columns, *ratings["criterion"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--map", "Helpful:Yes=1,No=0"], [("Helpful", 1), ("Fun", 4), ("Helpful", 0), ("Fun", 3)]),
+        (["--map", "Helpful:Yes=0,No=1"], [("Helpful", 0), ("Fun", 4), ("Helpful", 1), ("Fun", 3)]),
+        (["--wide", "Helpful,Fun"], [("Helpful", 1), ("Fun", 4), ("Helpful", 0), ("Fun", 3)]),
+        (["--drop", "Fun"], [("Helpful", 1), ("Helpful", 0)]),
+    ],
+)
+def test_yes_and_no_are_ratings(command, tmp_path: Path, arguments: list[str], expected: list[tuple[str, int]]):
+    """Mapped, named, or where nothing else is a rating."""
+    text = "rater,model,dialogue,Helpful,Fun\nann,gpt,d1,Yes,4\nbob,llama,d2,No,3\n"
+    done = imported(command, tmp_path, text, *arguments)
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).ratings
+    assert list(zip(got["criterion"], got["value"], strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "winner"),
+    [
+        *dict.fromkeys(("About the same", "Both are good", "unentschieden"), "tie").items(),
+        *dict.fromkeys(("Option 1", "links"), "gpt").items(),
+        *dict.fromkeys(("Option 2", "rechts"), "llama").items(),
+    ],
+)
+def test_more_words_for_a_winner(command, tmp_path: Path, word: str, winner: str):
+    done = imported(command, tmp_path, f"item,Bewerter,a,b,winner\nq1,ann,gpt,llama,{word}\n")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["winner"].tolist() == [winner]
+
+
+@pytest.mark.parametrize("word", ["True", "1", "0"])
+def test_a_winner_that_may_be_either_is_not_guessed(command, tmp_path: Path, word: str):
+    done = imported(command, tmp_path, f"item,Bewerter,a,b,winner\nq1,ann,gpt,llama,{word}\n")
+    assert done.exit_code == 1
+    assert "--map 'winner:" in done.stderr

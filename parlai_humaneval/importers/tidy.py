@@ -205,6 +205,10 @@ def _check_names(files: Sequence[Source], plan: TidyPlan) -> None:
     wanted = [new for old, names in plan.renames.items() if old not in known for new in names]
     for new in [*wanted, *plan.values] if files else ():
         if new not in known:
+            olds = [old for old, names in plan.renames.items() if new in names]
+            plain = [source.path for source in files if source.reading is None]
+            if olds and plain and not any({*olds} & {*map(str, read_frame(path).columns)} for path in plain):
+                raise TableError(f"No file has a column {olds[0]} to rename")
             raise TableError(
                 f"no column of {', '.join(tables)}", where=new, misspelt=misspelt(new, known), try_="see --list-columns"
             )

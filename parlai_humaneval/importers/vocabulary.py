@@ -467,6 +467,15 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
         words, scale = in_numbers(value[rows], every)
         if not words or (scale and is_comment(str(criterion))):
             continue
+        if (
+            not scale
+            and (both := _turned(words)) is not None
+            and all(isinstance(cell, str) for cell in value[rows].dropna())
+        ):
+            cells = dict.fromkeys(map(clean_label, value[rows].dropna()))
+            words = {cell: f"{both - float(words.get(cell, cell)):g}" for cell in cells}
+            turned = next(cell for cell in cells if not _is_number(cell))
+            understood.guesses.append(f"{criterion}: low numbers mean the most, so {turned} becomes {words[turned]}")
         if scale:
             _check_scale(str(criterion), words, scale, every, understood)
         shown |= words
@@ -485,6 +494,26 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
     for name, column in ends.items() if ends["scale"].notna().any() else ():
         frame = frame.assign(**{name: column.combine_first(frame[name]) if name in frame.columns else column})
     return frame.assign(value=value)
+
+
+def _turned(words: Mapping[str, str]) -> float | None:
+    """The sum of both ends of a scale such as “1 = strongly agree” to “5 = strongly disagree”, where high numbers mean
+    little; None of others."""
+    for scale in _SCALES:
+        said = {float(n): scale[rest] for word, n in words.items() if (rest := _unnumbered(word)) in scale}
+        places = [said[number] for number in sorted(said)]
+        if len(places) < 2 or any(high <= low for high, low in pairwise(places)):
+            continue
+        sums = {number + place for number, place in said.items()}
+        if {1, max(scale.values())} <= {*places}:
+            return min(said) + max(said)
+        if len(sums) == 1 and sums == {max(scale.values()) + 1}:
+            return sums.pop()
+    return None
+
+
+def _unnumbered(word: str) -> str:
+    return _plain(re.sub(r"^-?[\d.]+[\W_]*", "", word))
 
 
 def _check_scale(

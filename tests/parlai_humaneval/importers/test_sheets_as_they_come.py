@@ -142,3 +142,37 @@ def test_a_winner_that_may_be_either_is_not_guessed(command, tmp_path: Path, wor
     done = imported(command, tmp_path, f"item,Bewerter,a,b,winner\nq1,ann,gpt,llama,{word}\n")
     assert done.exit_code == 1
     assert "--map 'winner:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1 = strongly agree", "2", "5 = strongly disagree"], [5, 4, 1]),
+        (["1 (strongly agree)", "6", "7 (strongly disagree)"], [7, 2, 1]),
+        (["2 = agree", "3 = neutral", "4 = disagree"], [4, 3, 2]),
+        (["1 = strongly disagree", "2", "5 = strongly agree"], [1, 2, 5]),
+        (["1 - bad", "2", "5 - good"], [1, 2, 5]),
+    ],
+)
+def test_a_scale_whose_numbers_run_against_its_words_is_turned_round(
+    command, tmp_path: Path, cells: list[str], values: list[int]
+):
+    """Guards agreement that counts as disagreement; it is a guess, and shown."""
+    rows = [f"r{n},gpt,d{n},{cell}" for n, cell in enumerate(cells)]
+    done = imported(command, tmp_path, "\n".join(["rater,model,dialogue,fluency", *rows, ""]))
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["value"].tolist() == values
+    assert ("low numbers mean the most" in done.stderr) == (values[0] > values[-1])
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "votes.csv", "x.csv.gz"])
+def test_what_is_no_table_is_called_so(command, tmp_path: Path, name: str):
+    done = imported(command, tmp_path, "%PDF-1.4\n", name=name)
+    assert done.exit_code == 1
+    assert "it is not a table: all that is in it is" in done.stderr
+
+
+def test_a_column_to_rename_that_no_file_has_is_named_before_its_new_name(command, tmp_path: Path):
+    """Guards advice on the new name, where the old one is misspelt."""
+    text = "rater,model,dialogue,fluency\nann,gpt,d1,4\n"
+    assert "No file has a column foo to rename" in imported(command, tmp_path, text, "--rename", "foo=bar").stderr

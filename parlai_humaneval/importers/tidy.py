@@ -205,6 +205,10 @@ def _check_names(files: Sequence[Source], plan: TidyPlan) -> None:
     wanted = [new for old, names in plan.renames.items() if old not in known for new in names]
     for new in [*wanted, *plan.values] if files else ():
         if new not in known:
+            olds = [old for old, names in plan.renames.items() if new in names]
+            plain = [source.path for source in files if source.reading is None]
+            if olds and plain and not any({*olds} & {*map(str, read_frame(path).columns)} for path in plain):
+                raise TableError(f"No file has a column {olds[0]} to rename")
             raise TableError(
                 f"no column of {', '.join(tables)}", where=new, misspelt=misspelt(new, known), try_="see --list-columns"
             )
@@ -250,6 +254,9 @@ def _completed(
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
         seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
+    further = {name: words for name, words in plan.maps.items() if name in frame.columns and name not in ours}
+    use.names.update(further)
+    frame = frame.assign(**{name: vocabulary.translated(frame[name], words, seen) for name, words in further.items()})
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
     if (table, missing) == ("comparisons", ["winner"]) and not vocabulary.guessed_columns(missing, [*frame.columns]):
@@ -274,6 +281,10 @@ def _completed(
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
     if wide:
         use.names.update(wide.columns)
+        answered = {name: words for name in wide.columns if (words := vocabulary.yes_or_no(frame[name]))}
+        frame = frame.assign(
+            **{name: vocabulary.translated(frame[name], words, seen) for name, words in answered.items()}
+        )
         frame, empty_cells = long(table, frame, wide, seen)
         if empty_cells:
             use.left_out["empty cells of columns that became rows"] += empty_cells
@@ -286,7 +297,7 @@ def _completed(
         frame = apart.answers
         seen.notes += [f"{path}: {note}" for note in apart.notes]
         use.left_out.update({ALONE: apart.lost} if apart.lost else {})
-    maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items()}
+    maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items() if name not in further}
     known = {name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model")}
     use.names.update(known)
     frame = vocabulary.mapped(table, vocabulary.blanks_removed(table, frame), maps, seen)
@@ -302,7 +313,7 @@ def _completed(
         seen.values[asked_for] = "; ".join(
             [*([seen.values[asked_for]] if asked_for in seen.values else []), listed + more]
         )
-    private = [name for name in map(str, frame.columns) if name not in ours and plain_name(name) in WORDS["private"]]
+    private = vocabulary.identifying(frame.drop(columns=[name for name in ours if name in frame]))
     if private:
         frame = frame.drop(columns=private)
         seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import pairwise
 from shlex import quote
 from typing import Any
 
@@ -27,6 +28,13 @@ SIDES = ("model_a", "model_b")
 MOSTLY = 0.8
 """Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
 LONGEST_MODEL = 60  # Characters of a model's name
+LONGEST = 100  # Characters of an address
+_ADDRESS = re.compile(
+    r"[^@\s]+@[^@\s]+\.\w{2,}"  # of e-mail
+    r"|(\d{1,3}\.){3}\d{1,3}|[0-9a-f]{0,4}(:[0-9a-f]{0,4}){5,7}"  # IP
+    r"|\+\d[\d\s()/.-]{6,}\d|\(?0?\d{2,4}\)?[\s./-]\d{3,4}[\s.-]?\d{4}|1[3-9]\d{9}",  # telephone
+    re.IGNORECASE,
+)
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
 _WHOLE = re.compile(r"(-?\d+)\.0")
 MINUS = "−"  # as forms and printed scales write it
@@ -89,6 +97,39 @@ def guessed_columns(missing: Sequence[str], present: Sequence[str]) -> dict[str,
         words = (plain_name(word) for word in _words_for(name))
         if (plain := next((word for word in words if word in free), None)) is not None:
             found[free.pop(plain)] = name
+        elif asking := next((one for one in free if name in _asks_for(free[one])), None):
+            found[free.pop(asking)] = name
+    return found
+
+
+def _asks_for(heading: str) -> set[str]:
+    """The required columns that a heading such as “What is your e-mail?” may ask for."""
+    asked = {name for name, form in WORDS["questions"].items() if re.fullmatch(form, heading.strip(), re.IGNORECASE)}
+    return asked | ({"worker_id"} if _names_any(heading, WORDS["accounts"]) else set())
+
+
+def _names_any(heading: str, words: Sequence[str]) -> bool:
+    """Whether one of these words is in a heading: of a language without blanks, anywhere in it."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", heading)
+    parts = re.findall(r"\w+", re.sub(r"\be[\W_]?mail", "email", spaced.lower().replace("_", " ")))
+    parts += [first + second for first, second in pairwise(parts)]
+    return any(word in parts if word.isascii() else word in heading for word in words)
+
+
+def identifying(frame: pd.DataFrame) -> list[str]:
+    """The columns that may say who a person is: by their names, or because most of their cells are addresses. Ratings,
+    choices and long texts under such a name are none."""
+    found = []
+    for name in map(str, frame.columns):
+        cells = frame[name].dropna()
+        texts = [str(cell).strip() for cell in cells]
+        is_called = plain_name(name) in WORDS["called"] or _names_any(name, [*WORDS["accounts"], *WORDS["contacts"]])
+        is_address = sum(_ADDRESS.fullmatch(text) is not None for text in texts) >= max(MOSTLY * len(texts), 1)
+        if is_called and not is_address:
+            is_long = any(len(text) > LONGEST for text in texts)
+            is_called = not (is_long or are_ratings(cells) or are_winners(cells, frozenset()))
+        if plain_name(name) in WORDS["private"] or is_address or is_called:
+            found.append(name)
     return found
 
 
@@ -102,6 +143,8 @@ def with_known_names(frame: pd.DataFrame) -> list[str]:
 
     def holds_other(name: str) -> bool:
         cells = frame[name].dropna()
+        if _asks_for(name):
+            return are_ratings(cells) or any(len(str(cell)) > LONGEST for cell in cells)
         if plain_name(name) in sides:
             return any(len(str(cell)) > LONGEST_MODEL or "\n" in str(cell) for cell in cells)
         return plain_name(name) in WORDS["answers"] and (are_ratings(cells) or are_winners(cells, frozenset()))
@@ -124,8 +167,8 @@ def guessed_table(names: Sequence[str]) -> TableName | None:
 def summaries(frame: pd.DataFrame) -> list[Any]:
     """The index of the last rows whose first filled cell is a word such as AVERAGE, which no other row has there."""
     words = frozenset(WORDS["summaries"])
-    last = frame.iloc[-1].dropna() if len(frame) else []
-    if not len(last) or clean_label(str(last.iloc[0])).lower() not in words:
+    last = [cell for cell in frame.iloc[-1] if not pd.isna(cell)] if len(frame) else []
+    if not last or clean_label(str(last[0])).lower() not in words:
         return []
     first = [clean_label(str(cell)).lower() for cell in frame.bfill(axis=1).iloc[:, 0]]
     length = next((place for place, word in enumerate(reversed(first)) if word not in words), 0)
@@ -219,12 +262,7 @@ def mapped(
             continue
         columns = [name] if name in frame.columns else [*SIDES] if name == "model" and table == "comparisons" else []
         for column in columns:
-            frame[column] = pd.Series(
-                [cell if pd.isna(cell) else _filled(words.get(_word(cell), cell)) for cell in frame[column]],
-                frame.index,
-                dtype=object,
-            )
-            understood.values[column] = ", ".join(f"{old} → {new or 'empty'}" for old, new in words.items())
+            frame[column] = translated(frame[column], words, understood)
     flags = {column.name for column in TABLES[table] if column.kind == "flag"}
     for column in flags & set(frame.columns):
         cells = [_FLAGS.get(cell.strip().lower(), cell) if isinstance(cell, str) else cell for cell in frame[column]]
@@ -235,6 +273,20 @@ def mapped(
     if table == "ratings" and "value" in frame.columns:
         frame = _numbers(frame, understood)
     return frame
+
+
+def translated(column: pd.Series[Any], words: Mapping[str, str], understood: Understood) -> pd.Series[Any]:
+    """``column`` with the words of a ``--map``."""
+    understood.values[str(column.name)] = ", ".join(f"{old} → {new or 'empty'}" for old, new in words.items())
+    cells = [cell if pd.isna(cell) else _filled(words.get(_word(cell), cell)) for cell in column]
+    return pd.Series(cells, column.index, dtype=object, name=column.name)
+
+
+def yes_or_no(column: pd.Series[Any]) -> dict[str, str]:
+    """Word → 1 or 0, where a column holds no others than “yes” and “no”."""
+    words = {_word(cell) for cell in column.dropna()}
+    known = {word: str(_FLAGS[word.lower()]) for word in sorted(words) if word.lower() in _FLAGS}
+    return known if len(known) == len(words) else {}
 
 
 def _filled(cell: Any) -> Any:
@@ -415,6 +467,15 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
         words, scale = in_numbers(value[rows], every)
         if not words or (scale and is_comment(str(criterion))):
             continue
+        if (
+            not scale
+            and (both := _turned(words)) is not None
+            and all(isinstance(cell, str) for cell in value[rows].dropna())
+        ):
+            cells = dict.fromkeys(map(clean_label, value[rows].dropna()))
+            words = {cell: f"{both - float(words.get(cell, cell)):g}" for cell in cells}
+            turned = next(cell for cell in cells if not _is_number(cell))
+            understood.guesses.append(f"{criterion}: low numbers mean the most, so {turned} becomes {words[turned]}")
         if scale:
             _check_scale(str(criterion), words, scale, every, understood)
         shown |= words
@@ -433,6 +494,26 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
     for name, column in ends.items() if ends["scale"].notna().any() else ():
         frame = frame.assign(**{name: column.combine_first(frame[name]) if name in frame.columns else column})
     return frame.assign(value=value)
+
+
+def _turned(words: Mapping[str, str]) -> float | None:
+    """The sum of both ends of a scale such as “1 = strongly agree” to “5 = strongly disagree”, where high numbers mean
+    little; None of others."""
+    for scale in _SCALES:
+        said = {float(n): scale[rest] for word, n in words.items() if (rest := _unnumbered(word)) in scale}
+        places = [said[number] for number in sorted(said)]
+        if len(places) < 2 or any(high <= low for high, low in pairwise(places)):
+            continue
+        sums = {number + place for number, place in said.items()}
+        if {1, max(scale.values())} <= {*places}:
+            return min(said) + max(said)
+        if len(sums) == 1 and sums == {max(scale.values()) + 1}:
+            return sums.pop()
+    return None
+
+
+def _unnumbered(word: str) -> str:
+    return _plain(re.sub(r"^-?[\d.]+[\W_]*", "", word))
 
 
 def _check_scale(

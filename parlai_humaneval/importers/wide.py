@@ -24,9 +24,11 @@ from parlai_humaneval.importers.vocabulary import (
     are_ratings,
     are_winners,
     guessed_columns,
+    identifying,
     is_comment,
     side_of,
     with_known_names,
+    yes_or_no,
 )
 from parlai_humaneval.tables.columns import TableError, plain_name, with_our_names
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
@@ -122,12 +124,13 @@ def wide_columns(
                 raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, further))
         return _meant(table, frame, list(asked), nameless, seen)
     others = guessed_columns([name for name in missing if name not in (*ANSWERS[table], *nameless)], known)
-    hidden = {name for name in further if plain_name(name) in WORDS["private"]} | {*others}
+    hidden = {*identifying(frame[further]), *others}
     found = [
         name
         for name in further
         if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
+    found = found or [name for name in further if name not in hidden and yes_or_no(frame[name])]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], known)
         models = {one for side in SIDES if side in frame for one in frame[side]}

@@ -312,7 +312,9 @@ def _csv(file: TextIO) -> pd.DataFrame:
     if "" in header[:named]:  # a name above goes for the columns after it, of which a second row of names says more
         named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
     header = header[:named]
-    if len(header) == 1 and second:
+    if len(header) == 1 and not second:
+        raise ValueError(f"it is not a table: all that is in it is {on_one_line(visible(header[0]), CELL)}")
+    if len(header) == 1:
         raise TableError(
             f"it has only one column, {visible(header[0])}",
             try_=(

@@ -59,3 +59,120 @@ def test_rows_of_averages_below_an_empty_cell_are_left_out(command, tmp_path: Pa
     done = imported(command, tmp_path, "rater,dialogue,model,fluency\nann,d1,gpt,4\nbob,d2,gpt,2\n,Mean,,3\n")
     assert done.exit_code == 0, done.stderr
     assert read_tables(command.out).ratings["value"].tolist() == [4, 2]
+
+
+ADDRESSES = {
+    **dict.fromkeys(("E-Mail-Adresse", "What is your email?", "annotator_email", "mail", "邮箱"), "ann@example.org"),
+    **dict.fromkeys(("Username", "Name", "Contact", "yourName", "请填写姓名"), "Ann Example"),
+    **dict.fromkeys(("IP", "Telefonnummer", "phone number"), "192.0.2.1"),
+    "q7": "ann@example.org",
+    "q8": "+49 171 1234567",
+    "q9": "13812345678",
+    "q10": "192.0.2.1",
+    "q11": "555-867-5309",
+}
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_what_says_who_a_rater_is_does_not_stay(command, tmp_path: Path, name: str):
+    """By the name of a column in any spelling, or by its cells."""
+    text = f"rater,model,dialogue,fluency,{name}\nw1,gpt,d1,4,{ADDRESSES[name]}\nw2,llama,d2,3,{ADDRESSES[name]}\n"
+    done = imported(command, tmp_path, text)
+    assert done.exit_code == 0, done.stderr
+    assert f"left out: {name}." in done.stdout
+    assert all(ADDRESSES[name] not in file.read_text() for file in command.out.iterdir())
+    assert {*read_tables(command.out).ratings["criterion"]} == {"fluency"}
+
+
+@pytest.mark.parametrize("name", ["Your e-mail address", "What is your email?", "annotator_email", "邮箱"])
+def test_an_address_that_names_the_rater_is_a_pseudonym(command, tmp_path: Path, name: str):
+    text = f"{name},Which system did you see?,dialogue,fluency\nann@example.org,gpt,d1,4\nbob@example.org,llama,d2,3\n"
+    done = imported(command, tmp_path, text)
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["worker_id"].nunique() == 2
+    assert all("example.org" not in file.read_text() for file in command.out.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"), [("mail quality", "4"), ("model name", "x"), ("email text", "a" * 200), ("date", "2024-01-02")]
+)
+def test_ratings_models_and_texts_are_no_addresses(command, tmp_path: Path, name: str, cell: str):
+    """Guards a criterion that is about e-mail, and dates, which look like numbers of telephones."""
+    text = f"rater,model,dialogue,fluency,{name}\nw1,gpt,d1,4,{cell}\nw2,llama,d2,3,{cell}\n"
+    done = imported(command, tmp_path, text)
+    assert done.exit_code == 0, done.stderr
+    ratings = read_tables(command.out).ratings
+    assert name in {*ratings.columns, *ratings["criterion"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--map", "Helpful:Yes=1,No=0"], [("Helpful", 1), ("Fun", 4), ("Helpful", 0), ("Fun", 3)]),
+        (["--map", "Helpful:Yes=0,No=1"], [("Helpful", 0), ("Fun", 4), ("Helpful", 1), ("Fun", 3)]),
+        (["--wide", "Helpful,Fun"], [("Helpful", 1), ("Fun", 4), ("Helpful", 0), ("Fun", 3)]),
+        (["--drop", "Fun"], [("Helpful", 1), ("Helpful", 0)]),
+    ],
+)
+def test_yes_and_no_are_ratings(command, tmp_path: Path, arguments: list[str], expected: list[tuple[str, int]]):
+    """Mapped, named, or where nothing else is a rating."""
+    text = "rater,model,dialogue,Helpful,Fun\nann,gpt,d1,Yes,4\nbob,llama,d2,No,3\n"
+    done = imported(command, tmp_path, text, *arguments)
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).ratings
+    assert list(zip(got["criterion"], got["value"], strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "winner"),
+    [
+        *dict.fromkeys(("About the same", "Both are good", "unentschieden"), "tie").items(),
+        *dict.fromkeys(("Option 1", "links"), "gpt").items(),
+        *dict.fromkeys(("Option 2", "rechts"), "llama").items(),
+    ],
+)
+def test_more_words_for_a_winner(command, tmp_path: Path, word: str, winner: str):
+    done = imported(command, tmp_path, f"item,Bewerter,a,b,winner\nq1,ann,gpt,llama,{word}\n")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["winner"].tolist() == [winner]
+
+
+@pytest.mark.parametrize("word", ["True", "1", "0"])
+def test_a_winner_that_may_be_either_is_not_guessed(command, tmp_path: Path, word: str):
+    done = imported(command, tmp_path, f"item,Bewerter,a,b,winner\nq1,ann,gpt,llama,{word}\n")
+    assert done.exit_code == 1
+    assert "--map 'winner:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1 = strongly agree", "2", "5 = strongly disagree"], [5, 4, 1]),
+        (["1 (strongly agree)", "6", "7 (strongly disagree)"], [7, 2, 1]),
+        (["2 = agree", "3 = neutral", "4 = disagree"], [4, 3, 2]),
+        (["1 = strongly disagree", "2", "5 = strongly agree"], [1, 2, 5]),
+        (["1 - bad", "2", "5 - good"], [1, 2, 5]),
+    ],
+)
+def test_a_scale_whose_numbers_run_against_its_words_is_turned_round(
+    command, tmp_path: Path, cells: list[str], values: list[int]
+):
+    """Guards agreement that counts as disagreement; it is a guess, and shown."""
+    rows = [f"r{n},gpt,d{n},{cell}" for n, cell in enumerate(cells)]
+    done = imported(command, tmp_path, "\n".join(["rater,model,dialogue,fluency", *rows, ""]))
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["value"].tolist() == values
+    assert ("low numbers mean the most" in done.stderr) == (values[0] > values[-1])
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "votes.csv", "x.csv.gz"])
+def test_what_is_no_table_is_called_so(command, tmp_path: Path, name: str):
+    done = imported(command, tmp_path, "%PDF-1.4\n", name=name)
+    assert done.exit_code == 1
+    assert "it is not a table: all that is in it is" in done.stderr
+
+
+def test_a_column_to_rename_that_no_file_has_is_named_before_its_new_name(command, tmp_path: Path):
+    """Guards advice on the new name, where the old one is misspelt."""
+    text = "rater,model,dialogue,fluency\nann,gpt,d1,4\n"
+    assert "No file has a column foo to rename" in imported(command, tmp_path, text, "--rename", "foo=bar").stderr

@@ -105,9 +105,8 @@ def table_paths(paths: Sequence[Path], table: TableName | None, plan: TidyPlan |
                 advice = f"to have its dialogues judged, run {launch}"
                 raise TableError("there are no judgements in it, only dialogues", where=path, try_=advice)
             if guess is None and (likely := likely_table(called, plan.values)) is not None:
-                found.append(
-                    Source(likely, path, guess=f"the file holds {likely}, by its columns (--table names another)")
-                )
+                guessed = f"the file holds {likely}, by its columns (--table names another)"
+                found.append(Source(likely, path, guess=guessed))
                 continue
             if guess is None and not (len(frame) and names):
                 raise TableError("it has no rows", where=path)
@@ -282,9 +281,8 @@ def _completed(
     if wide:
         use.names.update(wide.columns)
         answered = {name: words for name in wide.columns if (words := vocabulary.yes_or_no(frame[name]))}
-        frame = frame.assign(
-            **{name: vocabulary.translated(frame[name], words, seen) for name, words in answered.items()}
-        )
+        for name, words in answered.items():
+            frame = frame.assign(**{name: vocabulary.translated(frame[name], words, seen)})
         frame, empty_cells = long(table, frame, wide, seen)
         if empty_cells:
             use.left_out["empty cells of columns that became rows"] += empty_cells

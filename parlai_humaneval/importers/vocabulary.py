@@ -467,11 +467,8 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
         words, scale = in_numbers(value[rows], every)
         if not words or (scale and is_comment(str(criterion))):
             continue
-        if (
-            not scale
-            and (both := _turned(words)) is not None
-            and all(isinstance(cell, str) for cell in value[rows].dropna())
-        ):
+        are_texts = all(isinstance(cell, str) for cell in value[rows].dropna())
+        if not scale and are_texts and (both := _turned(words)) is not None:
             cells = dict.fromkeys(map(clean_label, value[rows].dropna()))
             words = {cell: f"{both - float(words.get(cell, cell)):g}" for cell in cells}
             turned = next(cell for cell in cells if not _is_number(cell))
@@ -500,7 +497,8 @@ def _turned(words: Mapping[str, str]) -> float | None:
     """The sum of both ends of a scale such as “1 = strongly agree” to “5 = strongly disagree”, where high numbers mean
     little; None of others."""
     for scale in _SCALES:
-        said = {float(n): scale[rest] for word, n in words.items() if (rest := _unnumbered(word)) in scale}
+        rests = ((n, _plain(re.sub(r"^-?[\d.]+[\W_]*", "", word))) for word, n in words.items())
+        said = {float(n): scale[rest] for n, rest in rests if rest in scale}
         places = [said[number] for number in sorted(said)]
         if len(places) < 2 or any(high <= low for high, low in pairwise(places)):
             continue
@@ -510,10 +508,6 @@ def _turned(words: Mapping[str, str]) -> float | None:
         if len(sums) == 1 and sums == {max(scale.values()) + 1}:
             return sums.pop()
     return None
-
-
-def _unnumbered(word: str) -> str:
-    return _plain(re.sub(r"^-?[\d.]+[\W_]*", "", word))
 
 
 def _check_scale(

@@ -130,7 +130,8 @@ def wide_columns(
         for name in further
         if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
-    found = found or [name for name in further if name not in hidden and yes_or_no(frame[name])]
+    open_to = (name for name in further if name not in hidden and not NO_CRITERION.fullmatch(name))
+    found = found or [name for name in open_to if yes_or_no(frame[name])]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], known)
         models = {one for side in SIDES if side in frame for one in frame[side]}
@@ -160,9 +161,8 @@ def likely_table(frame: pd.DataFrame, given: Collection[str]) -> TableName | Non
             continue
         if table == "ratings" and (named.get("n_turns") is not None or absent >= {"worker_id", "model"}):
             continue
-        if absent.isdisjoint(("model", "value", "winner")) or wide_columns(
-            table, named, [], missing, Understood("", table)
-        ):
+        is_long = absent.isdisjoint(("model", "value", "winner"))
+        if is_long or wide_columns(table, named, [], missing, Understood("", table)):
             return table
     return None
 

@@ -95,11 +95,8 @@ def _dialogues_by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogu
     for dialogue in dialogues:
         dialogue.known_entities()
         if not dialogue.models:
-            raise DataError(
-                f"dialogue {dialogue.dialogue_id} is between people, so there is no model to judge",
-                where=dialogue.place,
-                try_="leave it out",
-            )
+            what = f"dialogue {dialogue.dialogue_id} is between people, so there is no model to judge"
+            raise DataError(what, where=dialogue.place, try_="leave it out")
         if len(dialogue.models) == 1:
             found.setdefault(dialogue.models[0], []).append(dialogue)
     return found
@@ -108,10 +105,8 @@ def _dialogues_by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogu
 def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:
     if model not in of_model:
         known = ", ".join(f"{name} ({len(found)})" for name, found in sorted(of_model.items())) or "no model"
-        raise NotEnough(
-            f"there is no dialogue of {model} alone or with a person, only dialogues of {known}",
-            try_="name their files or tasks among the dialogues, or correct the model's name",
-        )
+        what = f"there is no dialogue of {model} alone or with a person, only dialogues of {known}"
+        raise NotEnough(what, try_="name their files or tasks among the dialogues, or correct the model's name")
     return of_model[model]
 
 
@@ -301,11 +296,8 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
         )
     for one in fit:
         if set(one.known_entities()) != {HUMAN}:
-            raise DataError(
-                f"dialogue {one.dialogue_id} is not between people",
-                where=one.place,
-                try_="leave it out, or declare both speakers human",
-            )
+            what = f"dialogue {one.dialogue_id} is not between people"
+            raise DataError(what, where=one.place, try_="leave it out, or declare both speakers human")
     return random.Random(f"people:{seed}").sample(fit, number)
 
 
@@ -373,11 +365,8 @@ def whole_items(
 
 def _rating(dialogue: Dialogue) -> ReplayedRating:
     if dialogue.rating is None:
-        raise DataError(
-            f"dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again",
-            where=dialogue.place,
-            try_="name tasks in which dialogues were rated live: {task: NAME}",
-        )
+        what = f"dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again"
+        raise DataError(what, where=dialogue.place, try_="name tasks in which dialogues were rated live: {task: NAME}")
     return dialogue.rating
 
 

@@ -431,11 +431,8 @@ def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) 
 
 def _two_speak(draft: Draft, where: str) -> None:
     if draft.messages < 2:
-        raise DataError(
-            f"a dialogue with {draft.messages or 'no'} line{'s' * (not draft.messages)} begins here",
-            where=where,
-            try_="expected at least 2, one of each speaker",
-        )
+        what = f"a dialogue with {draft.messages or 'no'} line{'s' * (not draft.messages)} begins here"
+        raise DataError(what, where=where, try_="expected at least 2, one of each speaker")
     if len(draft.speakers) == 1:
         raise DataError(
             f"only {draft.speakers[0]} says anything in the dialogue that begins here",
@@ -443,22 +440,16 @@ def _two_speak(draft: Draft, where: str) -> None:
             try_="expected two speakers, and every line or act under the name of its speaker",
         )
     if len(draft.speakers) > 2:
-        raise DataError(
-            f"{len(draft.speakers)} speakers ({', '.join(draft.speakers)}) are in the dialogue that begins here",
-            where=where,
-            try_="expected two: give a speaker the same name in all lines",
-        )
+        what = f"{len(draft.speakers)} speakers ({', '.join(draft.speakers)}) are in the dialogue that begins here"
+        raise DataError(what, where=where, try_="expected two: give a speaker the same name in all lines")
 
 
 def _who(draft: Draft, where: str, entities: Entities) -> dict[str, str]:
     told = _as_spoken(draft.entities, draft.speakers)
     unknown = [name for name in told if name not in draft.speakers]
     if unknown:
-        raise DataError(
-            f"entities names {unknown[0]}, who says nothing",
-            where=where,
-            try_=f"name one of the speakers, {' and '.join(draft.speakers)}",
-        )
+        what = f"entities names {unknown[0]}, who says nothing"
+        raise DataError(what, where=where, try_=f"name one of the speakers, {' and '.join(draft.speakers)}")
     if isinstance(entities, str):
         return dict.fromkeys(draft.speakers, entities)
     given = _as_spoken(entities or {}, draft.speakers)

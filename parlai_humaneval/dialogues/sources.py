@@ -95,11 +95,8 @@ def _of_entry(
         if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
             given = {str(speaker): name for speaker, name in given.items()}
         elif given is not None and not isinstance(given, str):
-            raise DataError(
-                f"entities of {entry['file']} cannot be {given!r}",
-                where="dialogues",
-                try_="give a name, or speaker: name, …",
-            )
+            what = f"entities of {entry['file']} cannot be {given!r}"
+            raise DataError(what, where="dialogues", try_="give a name, or speaker: name, …")
         form = entry.get("form", "auto")
         if form not in FORMS:
             raise DataError(

@@ -116,15 +116,11 @@ def preregistration_of(
     if not isinstance(models, list) or len(models) != question.models:
         count = question.models or 2
         names = ",".join(f"model{number + 1}" for number in range(count))
-        raise PreregistrationError(
-            f"a preregistration names the {counted(count, 'model')} that are compared",
-            try_=f"add them as `launch` takes them: 'models=[{names}]'",
-        )
+        what = f"a preregistration names the {counted(count, 'model')} that are compared"
+        raise PreregistrationError(what, try_=f"add them as `launch` takes them: 'models=[{names}]'")
     if twice := sorted(_OF_OPTIONS & settings.keys()):
-        raise PreregistrationError(
-            f"{twice[0]}=… is set by an option of the plan, not by a setting",
-            try_=f"pass it as an option, --{twice[0].replace('_', '-')}",
-        )
+        what = f"{twice[0]}=… is set by an option of the plan, not by a setting"
+        raise PreregistrationError(what, try_=f"pass it as an option, --{twice[0].replace('_', '-')}")
     metric = str(settings.get("metric") or next(iter(entry.questions), ""))
     found: dict[str, JsonValue] = {"metric": metric} if metric else {}
     setting = question.setting if question.setting and question.setting in entry.picks else ""

@@ -221,10 +221,8 @@ class SequentialStudy:
         came = self._came(worker)
         left = [number for number in range(len(came.dialogues)) if number not in came.outcomes]
         if len(outcomes) != len(left):
-            raise StudyError(
-                f"{len(outcomes)} outcomes for the {len(left)} open dialogues of worker {worker}",
-                try_="give one each, or say that the worker left",
-            )
+            what = f"{len(outcomes)} outcomes for the {len(left)} open dialogues of worker {worker}"
+            raise StudyError(what, try_="give one each, or say that the worker left")
         for number, outcome in zip(left, outcomes, strict=True):
             self._check(worker, came, number, outcome)
         for number, outcome in zip(left, outcomes, strict=True):

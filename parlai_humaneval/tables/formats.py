@@ -130,10 +130,8 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
             read = pd.read_parquet(content, dtype_backend="numpy_nullable")
     except ImportError as error:
         package = _PACKAGES[kind]
-        raise TableError(
-            f"{kind[1:]} files need the package {package}, which is not installed",
-            try_=(f"pip install {package}", "or save the table as CSV"),
-        ) from error
+        what = f"{kind[1:]} files need the package {package}, which is not installed"
+        raise TableError(what, try_=(f"pip install {package}", "or save the table as CSV")) from error
     except Exception as error:  # each package has errors of its own
         raise ValueError(f"it is not a {kind[1:]} file ({error})") from error
     if isinstance(read, dict):

@@ -78,10 +78,8 @@ def _named(tables: Tables, judge: str) -> Tables:
     # Names of people are nobody's business.
     known = _workers(_only(tables, _is_judge) if beside is None else beside)
     if not known:
-        raise TableError(
-            f"judge {judge!r}: the tables hold no judge's answers",
-            try_="run a judge first: see parlai-humaneval judge --help",
-        )
+        what = f"judge {judge!r}: the tables hold no judge's answers"
+        raise TableError(what, try_="run a judge first: see parlai-humaneval judge --help")
     names = sorted(known)
     named = f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
     raise TableError(f"judge {judge!r}: no row of the tables is by a judge of that name", try_=f"judges are {named}")

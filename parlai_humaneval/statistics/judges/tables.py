@@ -165,11 +165,8 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
     if not results:
         raise _nothing_matched(of_people, of_judge)
     if not any(result.details["judged_only"] for result in results):
-        raise TableError(
-            "it answered only what people answered as well, so it adds nothing to their answers",
-            where="judge",
-            try_="let it answer the other dialogues as well",
-        )
+        what = "it answered only what people answered as well, so it adds nothing to their answers"
+        raise TableError(what, where="judge", try_="let it answer the other dialogues as well")
     return results
 
 

@@ -15,17 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
-from parlai_humaneval.statistics.core.sequential import (
-    Terms,
-    direct_terms,
-    equality_bets,
-    order_bets,
-    pooled_terms,
-    prediction_weight,
-    squares,
-    staked,
-    variance_seen,
-)
+from parlai_humaneval.statistics.core import sequential
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +87,7 @@ class _BetsOf:
         self.wider = margin / 2 * is_wide
         self.tilt = (margin / 2 * (is_equal - is_wide))[..., None]
         self.sides = (1 - 2 * is_equal)[..., None] * np.array([[1.0], [-1.0]])
-        held = [*[order_bets(margin)] * len(order), *[equality_bets(margin)] * len(equal)]
+        held = [*[sequential.order_bets(margin)] * len(order), *[sequential.equality_bets(margin)] * len(equal)]
         self.of = np.repeat(np.arange(len(held)), [len(bets.gains) for bets in held])
         each = np.concatenate([bets.weights for bets in held])
         self.weights = np.where(self.of == np.arange(len(held))[:, None], each, 0.0)
@@ -107,7 +97,7 @@ class _BetsOf:
     def _where(self, *kinds: str) -> Floats:
         return np.array([kind in kinds for kind in self.kinds], dtype=float)[:, None, None]
 
-    def stakes(self, said: Terms, variances: Floats) -> Floats:
+    def stakes(self, said: sequential.Terms, variances: Floats) -> Floats:
         """Bets × fillings × places; ``said``: kinds × 1 × places, ``variances``: fillings × places."""
         scale, most = said.scale(variances), said.most(self._most)
         return np.minimum(self._gains * scale.take(self.of, axis=0), most.take(self.of, axis=0))
@@ -217,7 +207,7 @@ class Evidence:
 
     def weight(self, rows: Ints) -> Floats:
         """How much of a judge's prediction is taken off what the next worker says; see :func:`prediction_weight`."""
-        return prediction_weight(self._together[rows], self._predicted[rows], self.variance(rows))
+        return sequential.prediction_weight(self._together[rows], self._predicted[rows], self.variance(rows))
 
     def help_of_judge(self, rows: Ints) -> tuple[Floats, Floats]:
         """That weight, and how many dialogues without the judge one with it has been worth so far."""
@@ -226,7 +216,7 @@ class Evidence:
         return weight, 1 + np.divide(saved, left, out=np.zeros_like(saved), where=left > 0)
 
     def _variances(self, rows: Ints) -> Floats:
-        return variance_seen(self._squares[:, rows], self._counted[:, rows])
+        return sequential.variance_seen(self._squares[:, rows], self._counted[:, rows])
 
     def take(self, rows: Ints | Flags) -> None:
         """Keep only these studies, in this order; a study may be taken several times."""
@@ -298,7 +288,7 @@ class Evidence:
         lead, terms = lead.take(shown_at, axis=1), terms.take(shown_at, axis=1)
         self._count(rows, at, pair, won.take(shown_at), met.take(shown_at))
         for known, values in (
-            (self._squares, squares(lead, terms)),
+            (self._squares, sequential.squares(lead, terms)),
             (self._counted, (terms > 0).astype(float)),
         ):
             known[:, rows] += _filled_sums(at, n, values)
@@ -335,12 +325,12 @@ class Evidence:
         given, direct, third = asked.take(places), bets.direct, bets.third
         leads, heard = (direct * each.take(places, axis=1) for each in (lead, terms))
         if indirect is None:
-            said = direct_terms(direct * given)
+            said = sequential.direct_terms(direct * given)
         else:
             leads += third * indirect.around.take(places, axis=1)
             heard += third / 4 * indirect.heard.take(places, axis=1)
             furthest = third * indirect.furthest.take(places) + bets.wider * given
-            said = pooled_terms(direct * given, third * indirect.informed.take(places), furthest)
+            said = sequential.pooled_terms(direct * given, third * indirect.informed.take(places), furthest)
         if further is not None:
             said = said.reaching(direct * further.take(places))
         # Kinds × fillings × sides × places.
@@ -348,7 +338,7 @@ class Evidence:
         stakes = bets.stakes(said, variances.take(at, axis=1))
         place = places + ((rows - np.arange(len(rows))) * count).take(at)
         table, best, now = (each.reshape(*each.shape[:-2], -1) for each in (self._capital, self._best, self._now))
-        grown = staked(table.take(place, axis=-1), stakes[:, :, None], outcome.take(bets.of, axis=0))
+        grown = sequential.staked(table.take(place, axis=-1), stakes[:, :, None], outcome.take(bets.of, axis=0))
         table[..., place] = grown
         worth = (bets.weights @ grown.reshape(len(grown), -1)).reshape(outcome.shape)
         worth = worth.min(axis=1) if worth.shape[1] > 1 else worth[:, 0]

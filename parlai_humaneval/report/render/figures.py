@@ -15,17 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parlai_humaneval.report.views import CurveFigure, Figure, HeatFigure, IntervalFigure
-from parlai_humaneval.statistics.core.formatting import (
-    ABSENT,
-    MINUS,
-    format_range,
-    p_cell,
-    percent,
-    points_range,
-    signed,
-    signed_points,
-    signed_range,
-)
+from parlai_humaneval.statistics.core import formatting
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 
 
@@ -250,7 +240,9 @@ def _listed(parts: Sequence[str], most: int = 12) -> str:
 
 
 def _value(value: float, figure: IntervalFigure) -> str:
-    return (signed_points if figure.in_points else percent if figure.share else signed)(value)
+    return (
+        formatting.signed_points if figure.in_points else formatting.percent if figure.share else formatting.signed
+    )(value)
 
 
 def _shortened(label: str, width: int = LABEL_WIDTH) -> str:
@@ -298,7 +290,13 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
     axes.set_xlabel(label)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    words = points_range if figure.in_points else format_range if figure.share else signed_range
+    words = (
+        formatting.points_range
+        if figure.in_points
+        else formatting.format_range
+        if figure.share
+        else formatting.signed_range
+    )
     for place, point in enumerate(figure.points):
         # “52 % (36–68 %)”, “33 (−5 to 61)” in points, “0.41 (0.32 to 0.50)”.
         interval = "" if point.low is None or point.high is None else f" ({words(point.low, point.high)})"
@@ -399,7 +397,7 @@ def _share_limits(shown: Sequence[float]) -> tuple[float, float]:
     return max(low - margin, -margin / 2), min(high + margin, 1 + margin / 2)
 
 
-_SCALES = {"share": percent, "p": p_cell, "correlation": signed}
+_SCALES = {"share": formatting.percent, "p": formatting.p_cell, "correlation": formatting.signed}
 
 
 def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
@@ -412,7 +410,7 @@ def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
         for column, value in enumerate(values):
             back, ink = heat_colour(value, figure.scale)
             axes.add_patch(Rectangle((column, row), 1, 1, facecolor=back, edgecolor=colours.paper, linewidth=1))
-            words = ABSENT if value is None else _SCALES[figure.scale](value)
+            words = formatting.ABSENT if value is None else _SCALES[figure.scale](value)
             axes.text(column + 0.5, row + 0.5, words, color=ink, ha="center", va="center")
     axes.set_xlim(0, max(n_columns, 1))
     axes.set_ylim(max(n_rows, 1), 0)
@@ -433,4 +431,4 @@ def _percent(axis: Any, unit: str = " %") -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g}{unit}".replace("-", MINUS))
+    axis.set_major_formatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g}{unit}".replace("-", formatting.MINUS))

@@ -9,20 +9,9 @@ from typing import Annotated, ClassVar, TypeVar
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report import conclusions
+from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.facts import decided_designs
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, say, sentence
-from parlai_humaneval.report.views import (
-    DataTable,
-    Figure,
-    Method,
-    interval_figures,
-    look,
-    method,
-    shown,
-    table,
-    with_note,
-)
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
@@ -162,7 +151,7 @@ class Comparisons(Section):
             *_remarks(pairs, [row for row in self.first_shown if row.group == group]),
         ]
 
-    def data_tables(self) -> list[DataTable]:
+    def data_tables(self) -> list[views.DataTable]:
         reused = [row for row in self.reuse if row.most > 1]
         own = [pair for pair in self.pairs if pair.group not in self.told_elsewhere]
         alike = any(pair.adjusted for pair in own)
@@ -176,47 +165,51 @@ class Comparisons(Section):
         labels = {
             name: f"{end}, by {by} alone{', Holm' if name.endswith('holm') else ''}" for name, end in of_both.items()
         }
-        return shown(
-            table("comparisons_pairs", self.pairs, *notes, labels=labels),
-            table("comparisons_models", self.models),
-            table("comparisons_first_shown", self.first_shown),
-            table("comparisons_reuse", reused, *say(KEY, "of_reuse")),
+        return views.shown(
+            views.table("comparisons_pairs", self.pairs, *notes, labels=labels),
+            views.table("comparisons_models", self.models),
+            views.table("comparisons_first_shown", self.first_shown),
+            views.table("comparisons_reuse", reused, *say(KEY, "of_reuse")),
         )
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         """Win rates with intervals of each group, and for more than two models the matrix of who beats whom."""
-        groups, figures = grouped(self.pairs), list[Figure]()
+        groups, figures = grouped(self.pairs), list[views.Figure]()
         for place, pairs in enumerate(groups, 1):
             where = f", {group_words(pairs[0])}" if len(groups) > 1 else ""
             rates = [(f"{pair.model_a} over {pair.model_b}", pair.win_rate) for pair in pairs]
             estimated = sum(rate.estimate is not None for _, rate in rates)
             words = {"where": where, "by_itself": BY_ITSELF if estimated > 1 else ""}
-            figures += interval_figures(**look("comparisons_win_rates", f"_{place}", **words), results=rates)
+            figures += views.interval_figures(
+                **views.look("comparisons_win_rates", f"_{place}", **words), results=rates
+            )
             strengths = [
-                (with_note(row.model, row.strength_note), row.strength)
+                (views.with_note(row.model, row.strength_note), row.strength)
                 for row in self.models
                 if row.group == pairs[0].group
             ]
-            figures += interval_figures(**look("comparisons_strengths", f"_{place}", where=where), results=strengths)
+            figures += views.interval_figures(
+                **views.look("comparisons_strengths", f"_{place}", where=where), results=strengths
+            )
             models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
             if len(models) > 2:
                 of_pairs = {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in pairs}
-                looks = look("comparisons_matrix", f"_{place}", where=where)
+                looks = views.look("comparisons_matrix", f"_{place}", where=where)
                 figures.append(conclusions.matrix_of(**looks, models=models, win_rates=of_pairs))
         return figures
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         rates = [pair.win_rate for pair in self.pairs]
         places = any(pair.adjusted for pair in self.pairs)
         strengths = any(model.strength is not None for model in self.models)
         return [
-            method(KEY, "win_rate"),
+            views.method(KEY, "win_rate"),
             conclusions.BY_WORKER,
-            method(KEY, "binomial_p"),
-            *([method(KEY, "places_counting_alike")] if places else []),
+            views.method(KEY, "binomial_p"),
+            *([views.method(KEY, "places_counting_alike")] if places else []),
             *conclusions.reuse_methods(rates),
             *conclusions.holm_methods(rates),
-            *([method(KEY, "strength")] if strengths else []),
+            *([views.method(KEY, "strength")] if strengths else []),
         ]
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from parlai_humaneval.report import views
 from parlai_humaneval.report.section import Options, Section, say
 from parlai_humaneval.report.sections.agreement import (
     MOST_LABELS,
@@ -23,17 +24,6 @@ from parlai_humaneval.report.sections.agreement import (
     of_several,
     questions,
     same_and_kappa,
-)
-from parlai_humaneval.report.views import (
-    CellKind,
-    DataTable,
-    Figure,
-    Method,
-    interval_figures,
-    look,
-    method,
-    shown,
-    table,
 )
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.formatting import ABSENT
@@ -59,12 +49,12 @@ _JUDGE = "\x1fjudge "
 text beyond a NUL, so that two judges would be one.)"""
 
 
-def _alone(label: str, kind: CellKind, name: str) -> tuple[Key, ...]:
+def _alone(label: str, kind: views.CellKind, name: str) -> tuple[Key, ...]:
     """An estimate without its interval, which stands in the JSON."""
     return Column(label, kind, name=name, path="estimate"), *interval_keys("", name)[1:]
 
 
-def _ends_last(label: str, kind: CellKind, name: str) -> tuple[Column, ...]:
+def _ends_last(label: str, kind: views.CellKind, name: str) -> tuple[Column, ...]:
     """An estimate, and its interval behind all other columns."""
     ends = ((f"From, {label}", "low"), (f"To, {label}", "high"))
     last = (Column(words, kind, name=f"{name}_{end}", path=f"ci_{end}", last=True) for words, end in ends)
@@ -195,24 +185,25 @@ class Judges(Section):
     seed: int
     draws: int
 
-    def data_tables(self) -> list[DataTable]:
+    def data_tables(self) -> list[views.DataTable]:
         parts = ("agreement", "pairs", "bias", "family")
-        return shown(
-            *(table(f"judges_{part}", getattr(self, part)) for part in parts), table("judges_asked", self.judges)
+        return views.shown(
+            *(views.table(f"judges_{part}", getattr(self, part)) for part in parts),
+            views.table("judges_asked", self.judges),
         )
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         found = [
             (f"{row.title}: {whose}", alpha)
             for row in self.agreement
             for whose, alpha in ((f"{row.judge} and people", row.alpha), ("people", row.people_alpha))
         ]
-        return [*interval_figures(**look("judges_alpha"), results=found)]
+        return [*views.interval_figures(**views.look("judges_alpha"), results=found)]
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         return [
-            method("judges", "judges", draws=self.draws, seed=self.seed),
-            method("judges", "place_length_and_house"),
+            views.method("judges", "judges", draws=self.draws, seed=self.seed),
+            views.method("judges", "place_length_and_house"),
         ]
 
     def in_short(self) -> list[str]:

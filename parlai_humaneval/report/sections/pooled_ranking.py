@@ -14,17 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from parlai_humaneval._util.arrays import Floats
-from parlai_humaneval.report.conclusions import (
-    apart_words,
-    below_words,
-    best_of_pairs,
-    clearness,
-    leader_words,
-    order_words,
-    pair_p,
-    rank_ranges,
-    rank_words,
-)
+from parlai_humaneval.report import conclusions
 from parlai_humaneval.report.section import Best, ModelLine, PairLine, sentence
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import Family, rescaled
@@ -61,7 +51,7 @@ class PooledModel(AskedRow):
 
     @property
     def ranks(self) -> str:
-        return rank_words(self.rank_low, self.rank_high)
+        return conclusions.rank_words(self.rank_low, self.rank_high)
 
     @property
     def chance(self) -> Result:
@@ -130,13 +120,19 @@ class PooledAnswer:
     def verdict(self, level: float) -> str:
         """Who leads, which of the others are tied, how many pairs differ, and the clearest of them."""
         lines = [line for pair in self.pairs if (line := pair.line()).differs is not None]
-        ranks = [] if self.best is None or not lines else [leader_words(self.best), below_words(self.best, lines)]
+        ranks = (
+            []
+            if self.best is None or not lines
+            else [conclusions.leader_words(self.best), conclusions.below_words(self.best, lines)]
+        )
         facts = {
             "ranks": list(filter(None, ranks)),
-            "apart": apart_words(lines, "models"),
-            "clearest": min([line for line in lines if line.gap is not None] or lines, key=clearness, default=None),
+            "apart": conclusions.apart_words(lines, "models"),
+            "clearest": min(
+                [line for line in lines if line.gap is not None] or lines, key=conclusions.clearness, default=None
+            ),
         }
-        return sentence("turns", "pooled", answer=self, **facts, level=level, equal=EQUAL, pair_p=pair_p)
+        return sentence("turns", "pooled", answer=self, **facts, level=level, equal=EQUAL, pair_p=conclusions.pair_p)
 
     def remarks(self) -> Iterator[str]:
         """Why the order is not that of the shares, in one sentence; and what could not be estimated."""
@@ -150,7 +146,7 @@ class PooledAnswer:
             weaker = self.beside[below.model] < self.beside[above.model]
             shares = f"{below.model} was chosen in {percent(below.share)} of its turns"
             shares += f", {above.model} in {percent(above.share)}"
-            yield order_words(shares, above.model, "met weaker models" if weaker else "")
+            yield conclusions.order_words(shares, above.model, "met weaker models" if weaker else "")
         yield from self.notes
 
 
@@ -174,8 +170,8 @@ def pooled_answer(groups: Sequence[ComparisonGroup], strengths: Strengths | None
     beside = others @ values / np.maximum(others.sum(axis=1), 1)
     pairs = _pairs(group, strengths, together, dict(zip(combinations(known, 2), of_all.pairs, strict=False)), level)
     lines = [pair.line() for pair in pairs]
-    best = best_of_pairs({names[i]: strengths.models[i].estimate for i in order}, lines, strengths.order)
-    ranks = rank_ranges(names, lines)
+    best = conclusions.best_of_pairs({names[i]: strengths.models[i].estimate for i in order}, lines, strengths.order)
+    ranks = conclusions.rank_ranges(names, lines)
     return PooledAnswer(
         models=[
             PooledModel.of(

@@ -8,19 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.conclusions import (
-    BY_WORKER,
-    WonPair,
-    apart_words,
-    best_of_pairs,
-    clusters_words,
-    counted_once,
-    holm_methods,
-    order_of_pairs,
-    results_disagree,
-    reuse_methods,
-    to_cite,
-)
+from parlai_humaneval.report import conclusions
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, sentence
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.means import crossed_mean
@@ -57,7 +45,7 @@ class RankedModel(RankedRow):
     own_picked: Annotated[float | None, Column("Picked by the own rater", "share")]
 
 
-class RankedPair(WonPair, RankedRow):
+class RankedPair(conclusions.WonPair, RankedRow):
     """Two models: who got the better place, the same place being a tie."""
 
     n_workers: int
@@ -93,7 +81,7 @@ class Rankings(Section):
         for ranking in self.rankings:
             models, pairs = self.of_group(ranking)
             lines, order = [pair.line() for pair in pairs], _order(models, pairs)
-            best = None if order is None else best_of_pairs(dict.fromkeys(order.names), lines, order)
+            best = None if order is None else conclusions.best_of_pairs(dict.fromkeys(order.names), lines, order)
             summaries.append(
                 Summary(
                     section="rankings",
@@ -111,7 +99,7 @@ class Rankings(Section):
         return summaries
 
     def data_tables(self) -> list[DataTable]:
-        cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
+        cited = conclusions.to_cite([pair.line() for pair in self.pairs], self.of_decided)
         pairs = table("rankings_pairs", self.pairs, *cited)
         return shown(table("rankings_models", self.models), pairs, table("rankings_tau", self.rankings))
 
@@ -128,11 +116,11 @@ class Rankings(Section):
     def methods(self) -> list[Method]:
         rates = [pair.win_rate for pair in self.pairs]
         return [
-            BY_WORKER,
+            conclusions.BY_WORKER,
             method("rankings", "places"),
             method("rankings", "kendalls_b"),
-            *reuse_methods(rates),
-            *holm_methods(rates),
+            *conclusions.reuse_methods(rates),
+            *conclusions.holm_methods(rates),
         ]
 
 
@@ -220,7 +208,9 @@ def _tau(compared: pd.DataFrame, level: float) -> Result:
 def _order(models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> ModelOrder | None:
     """By mean places; where models were not all ranked together and wins do not link them, by whom they won over."""
     places = {row.model: row.mean_rank.estimate for row in models}
-    return order_of_pairs({model: None if place is None else -place for model, place in places.items()}, pairs)
+    return conclusions.order_of_pairs(
+        {model: None if place is None else -place for model, place in places.items()}, pairs
+    )
 
 
 def _where(ranking: Ranking) -> str:
@@ -229,12 +219,19 @@ def _where(ranking: Ranking) -> str:
 
 def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> str:
     tested = [pair for pair in pairs if pair.differs is not None]
-    facts = {"models": models, "tested": tested, "apart": apart_words([pair.line() for pair in tested], "models")}
-    where, clusters = _where(ranking), clusters_words(tested[0].win_rate if tested else None, ranking.n_workers)
+    facts = {
+        "models": models,
+        "tested": tested,
+        "apart": conclusions.apart_words([pair.line() for pair in tested], "models"),
+    }
+    where, clusters = (
+        _where(ranking),
+        conclusions.clusters_words(tested[0].win_rate if tested else None, ranking.n_workers),
+    )
     return sentence("rankings", "answer", ranking=ranking, where=where, clusters=clusters, **facts)
 
 
 def _remarks(pairs: Sequence[RankedPair]) -> list[str]:
-    told = [results_disagree(f"{pair.names()}, places", pair.paper, pair.win_rate) for pair in pairs]
+    told = [conclusions.results_disagree(f"{pair.names()}, places", pair.paper, pair.win_rate) for pair in pairs]
     notes = sorted({f"{note[:1].upper()}{note[1:]}." for pair in pairs for note in pair.win_rate.notes})
-    return [*filter(None, told), *counted_once(pair.told for pair in pairs), *notes]
+    return [*filter(None, told), *conclusions.counted_once(pair.told for pair in pairs), *notes]

@@ -96,8 +96,7 @@ def check_models(entry: Technique, chosen: Sequence[str], named: Sequence[str] =
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 
     typed = {name.removeprefix(BLUEPRINT): value for name, _, value in (word.partition("=") for word in chosen)}
-    models = typed.get("models", "[]")  # what is no list is refused as a setting
-    names = [*named, *map(str, values_of(models) if models.startswith("[") else ())]
+    names = [*named, *map(str, values_of(typed["models"]) if typed.get("models", "").startswith("[") else ())]
     if not names or entry.engine != "live":  # others' models may speak in dialogues that are finished
         return []
     zoo = load_zoo(more=map(str, values_of(typed.get("zoo_files", "[]"))))

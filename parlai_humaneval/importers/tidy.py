@@ -29,19 +29,7 @@ from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Understood
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, answers_apart, likely_table, long, one_header, wide_columns
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
-from parlai_humaneval.tables.columns import (
-    MOST,
-    CleanedLabels,
-    Repeats,
-    TableError,
-    Tables,
-    added_up,
-    from_rows,
-    plain_name,
-    typed,
-    with_clean_labels,
-    with_our_names,
-)
+from parlai_humaneval.tables import columns
 from parlai_humaneval.tables.files import Checked, all_faults, checked, settled, tables_of
 from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, row_names, stem
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
@@ -71,7 +59,7 @@ class TidyPlan:
 
     renames: Mapping[str, Sequence[str]] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
-    repeats: Repeats | None = None
+    repeats: columns.Repeats | None = None
     maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     wide: Sequence[str] = ()
     drop: Sequence[str] = ()
@@ -86,10 +74,10 @@ def table_paths(paths: Sequence[Path], table: TableName | None, plan: TidyPlan |
         if path.is_dir():
             inside = [Source(name, file) for name in get_args(TableName) for file in in_folder(path, name)]
             if not inside:
-                raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as {NAMED}")
+                raise columns.TableError(f"{path} holds none of {', '.join(get_args(TableName))} as {NAMED}")
             found += inside
         elif not path.is_file():
-            raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
+            raise columns.TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
         elif table or stem(path) in get_args(TableName):
             found.append(Source(table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
         else:
@@ -103,18 +91,18 @@ def table_paths(paths: Sequence[Path], table: TableName | None, plan: TidyPlan |
             if guess is None and _only_dialogues(frame):
                 launch = f"parlai-humaneval launch pw_dialog {quote(f'dialogues=[{path}]')}"
                 advice = f"to have its dialogues judged, run {launch}"
-                raise TableError("there are no judgements in it, only dialogues", where=path, try_=advice)
+                raise columns.TableError("there are no judgements in it, only dialogues", where=path, try_=advice)
             if guess is None and (likely := likely_table(called, plan.values)) is not None:
                 guessed = f"the file holds {likely}, by its columns (--table names another)"
                 found.append(Source(likely, path, guess=guessed))
                 continue
             if guess is None and not (len(frame) and names):
-                raise TableError("it has no rows", where=path)
+                raise columns.TableError("it has no rows", where=path)
             if guess is None:
                 what = "the file's name does not show which table it is"
                 if twice := [visible(name) for name, count in Counter(names).items() if name and count > 1]:
                     what += f", and the header has {', '.join(twice)} more than once"
-                raise TableError(what, where=path, try_=vocabulary.table_advice(names))
+                raise columns.TableError(what, where=path, try_=vocabulary.table_advice(names))
             found.append(Source(guess, path))
     return found
 
@@ -122,9 +110,9 @@ def table_paths(paths: Sequence[Path], table: TableName | None, plan: TidyPlan |
 def _only_dialogues(frame: pd.DataFrame) -> bool:
     """Whether a file holds dialogues or parts of them, and no column that may be a rating or a choice."""
     row = {str(name): json_in(cell) or cell for name, cell in _shown_row(frame).items() if isinstance(cell, str)}
-    answers = {plain_name(word) for name in ("winner", "value") for word in (name, *WORDS["columns"][name])}
+    answers = {columns.plain_name(word) for name in ("winner", "value") for word in (name, *WORDS["columns"][name])}
     return (form_of(row) is not None or isinstance(row.get("turns"), list)) and not any(
-        plain_name(str(name)) in answers
+        columns.plain_name(str(name)) in answers
         or (not vocabulary.NO_CRITERION.fullmatch(str(name)) and vocabulary.are_ratings(column))
         for name, column in frame.items()
     )
@@ -136,7 +124,7 @@ class _Use:
 
     names: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
-    contradicted: dict[str, TableError] = field(default_factory=dict)
+    contradicted: dict[str, columns.TableError] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -156,7 +144,7 @@ def read_tidy(
     use = _Use()
     understood: list[Understood] = []
     frames: list[pd.DataFrame] = []
-    cleaned: list[CleanedLabels] = []
+    cleaned: list[columns.CleanedLabels] = []
     for source in sources:
         seen = Understood(str(source.path), source.table)
         frame, clean = _completed(source, plan, use, seen)
@@ -171,8 +159,8 @@ def read_tidy(
             near = misspelt(column, use.present)
             if option == "rename" and near is not None and near.nearest[0] in plan.renames[column]:
                 what = f"No file has a column {column} to rename, and {near.nearest[0]} is there already"
-                raise TableError(what, try_=f"leave out --rename {column}={near.nearest[0]}")
-            raise TableError(f"No file has a column {column} to {option}", misspelt=near)
+                raise columns.TableError(what, try_=f"leave out --rename {column}={near.nearest[0]}")
+            raise columns.TableError(f"No file has a column {column} to {option}", misspelt=near)
     for column, error in use.contradicted.items():
         if column not in use.names:
             raise error
@@ -183,11 +171,11 @@ def read_tidy(
         parts.setdefault(source.table, []).append((source.path, good))
         seen.after = _shown_row(good)
     together = {name: _together(name, parts.get(name, []), plan.repeats, kept) for name in get_args(TableName)}
-    tables = replace(tables_of(together), cleaned=added_up(cleaned))
+    tables = replace(tables_of(together), cleaned=columns.added_up(cleaned))
     units = sum(len(table.frame) for table in together.values())
     if not units:
         named = ", ".join(str(path) for path in dict.fromkeys(source.path for source in sources))
-        raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
+        raise columns.TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
     notes = [note for seen in understood for note in seen.notes]
     notes += [*data_warnings(tables.turns), *_near_models(tables)]
     return Imported(tables, units, use.left_out, skipped, notes, understood)
@@ -207,15 +195,15 @@ def _check_names(files: Sequence[Source], plan: TidyPlan) -> None:
             olds = [old for old, names in plan.renames.items() if new in names]
             plain = [source.path for source in files if source.reading is None]
             if olds and plain and not any({*olds} & {*map(str, read_frame(path).columns)} for path in plain):
-                raise TableError(f"No file has a column {olds[0]} to rename")
-            raise TableError(
+                raise columns.TableError(f"No file has a column {olds[0]} to rename")
+            raise columns.TableError(
                 f"no column of {', '.join(tables)}", where=new, misspelt=misspelt(new, known), try_="see --list-columns"
             )
 
 
 def _completed(
     source: Source, plan: TidyPlan, use: _Use, seen: Understood
-) -> tuple[pd.DataFrame, tuple[CleanedLabels, ...]]:
+) -> tuple[pd.DataFrame, tuple[columns.CleanedLabels, ...]]:
     """The rows of a file with our names and words, and what was cleaned of them."""
     table, path, reading, guess = source
     seen.guesses += [guess] if guess else []
@@ -244,11 +232,11 @@ def _completed(
     copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
     seen.columns.update({new: old for old, news in names.items() for new in news})
     given = pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
-    frame = with_our_names(table, given)
+    frame = columns.with_our_names(table, given)
     seen.columns.update({new: old for old, new in zip(given.columns, frame.columns, strict=True) if new != old})
     frame = vocabulary.with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
-    of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
+    of_form = [name for name in map(str, frame.columns) if columns.plain_name(name) in WORDS["of_forms"]]
     of_form = [*(of_form if len(of_form) > 2 else []), *(vocabulary.of_quiz(frame) if reading is None else [])]
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
@@ -273,7 +261,7 @@ def _completed(
     texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
     frame = frame.rename(columns=guesses).assign(**texts)
     seen.columns.update({new: old for old, new in guesses.items()})
-    asked = [new for old, new in guesses.items() if plain_name(old) in WORDS["of_questions"]]
+    asked = [new for old, new in guesses.items() if columns.plain_name(old) in WORDS["of_questions"]]
     if asked and table == "comparisons" and "start" not in frame:
         frame = frame.assign(start=frame[asked[0]])
         seen.columns["start"] = seen.columns[asked[0]]
@@ -288,7 +276,7 @@ def _completed(
             use.left_out["empty cells of columns that became rows"] += empty_cells
     frame = _with_values(table, frame, plan, use, seen)
     frame = _with_starts(frame, seen) if table == "comparisons" else frame
-    frame, clean = with_clean_labels(table, frame)
+    frame, clean = columns.with_clean_labels(table, frame)
     seen.values |= {name: f"cleaned in {counted(n, 'cell')}" for one in clean for name, n in one.cells.items()}
     if reading is None and table == "ratings" and {"criterion", "value"} <= set(frame.columns):
         apart = answers_apart(table, frame, keep=True, only_comments=True)
@@ -306,8 +294,8 @@ def _completed(
     asked_for = next(iter(ANSWERS.get(table, ())), "")
     if asked_for in frame.columns and not seen.columns.get(asked_for, "").startswith("“"):
         counts = Counter(map(str, frame[asked_for].dropna())).most_common()
-        more = f" … and {len(counts) - MOST:,} more" if len(counts) > MOST else ""
-        listed = ", ".join(f"{visible(one)} ({n:,})" for one, n in counts[:MOST])
+        more = f" … and {len(counts) - columns.MOST:,} more" if len(counts) > columns.MOST else ""
+        listed = ", ".join(f"{visible(one)} ({n:,})" for one, n in counts[: columns.MOST])
         seen.values[asked_for] = "; ".join(
             [*([seen.values[asked_for]] if asked_for in seen.values else []), listed + more]
         )
@@ -350,7 +338,7 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
                 if others:
                     what = f"the file has a column {name} with other values: {', '.join(map(visible, others[:3]))}"
                     advice = f"leave out --set {name}=, or leave out the column with --drop {name}"
-                    use.contradicted[name] = TableError(what, where=seen.source, try_=advice)
+                    use.contradicted[name] = columns.TableError(what, where=seen.source, try_=advice)
                 else:
                     use.names.add(name)
                 continue
@@ -398,7 +386,7 @@ def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
     return {str(name): cell for name, cell in frame.iloc[0].items() if isinstance(cell, str) or not pd.isna(cell)}
 
 
-def _near_models(tables: Tables) -> list[str]:
+def _near_models(tables: columns.Tables) -> list[str]:
     """Remarks on models whose names differ in case, blanks and hyphens alone, or of which one is rare and nearly another."""
     counts: Counter[str] = Counter()
     for table, names in (("comparisons", SIDES), ("ratings", ("model",)), ("turns", ("model",))):
@@ -406,7 +394,7 @@ def _near_models(tables: Tables) -> list[str]:
             counts.update(getattr(tables, table)[name].tolist())
     told = []
     for name, other in combinations(sorted(counts), 2):
-        one, two = plain_name(name), plain_name(other)
+        one, two = columns.plain_name(name), columns.plain_name(other)
         rare, common = sorted((name, other), key=counts.__getitem__)
         typo = counts[rare] * 10 <= counts[common] and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
         if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
@@ -420,7 +408,7 @@ def _near_models(tables: Tables) -> list[str]:
 def _checked(
     source: Source,
     frame: pd.DataFrame,
-    repeats: Repeats | None,
+    repeats: columns.Repeats | None,
     skipped: list[str] | None,
     names: Mapping[int, int | str],
 ) -> pd.DataFrame:
@@ -431,14 +419,14 @@ def _checked(
     frame = frame.reset_index(drop=True)
 
     def check(frame: pd.DataFrame) -> Checked:
-        whole = typed(table, frame)
+        whole = columns.typed(table, frame)
         # Which of them count is said once, of all files together.
         return checked(table, in_order(whole) if table == "comparisons" else whole, None if repeats is None else "keep")
 
     while len(frame):
         try:
             return check(frame).frame.set_axis(places)
-        except TableError as wrong:
+        except columns.TableError as wrong:
             named = np.array([names.get(place, place) for place in places.tolist()], dtype=object)
             error = wrong.of_file(named)
             most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
@@ -454,14 +442,14 @@ def _checked(
             skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(wrong))}")
             places = np.delete(places, bad)
             frame = frame.drop(index=bad).reset_index(drop=True)
-    return from_rows(table, [])
+    return columns.from_rows(table, [])
 
 
 def _row_number(name: int | str) -> str:
     return name if isinstance(name, str) else str(name + 1)
 
 
-def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt.NDArray[Any]) -> list[str]:
+def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, places: npt.NDArray[Any]) -> list[str]:
     """What to try besides, and the first row that is wrong, as it is."""
     text = str(error)
     hints = []
@@ -496,17 +484,20 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
 
 
 def _together(
-    table: TableName, files: Sequence[tuple[Path, pd.DataFrame]], repeats: Repeats | None, skipped: list[str] | None
+    table: TableName,
+    files: Sequence[tuple[Path, pd.DataFrame]],
+    repeats: columns.Repeats | None,
+    skipped: list[str] | None,
 ) -> Checked:
     filled = [(path, frame) for path, frame in files if len(frame)]
     if not filled:
-        return Checked(from_rows(table, []))
+        return Checked(columns.from_rows(table, []))
     places = np.array([f"{place + 1} of {path}" for path, frame in filled for place in frame.index], dtype=object)
     rows = pd.concat([frame for _, frame in filled], ignore_index=True)
     while len(filled) > 1:
         try:
             return checked(table, rows, repeats)
-        except TableError as wrong:
+        except columns.TableError as wrong:
             error, bad = wrong.of_file(places), list(wrong.rows)
             if skipped is None or not bad or 2 * len(bad) > len(rows):
                 raise error from wrong

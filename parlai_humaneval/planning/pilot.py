@@ -17,15 +17,7 @@ from parlai_humaneval.planning.plan import Plan, plan_study
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL, variance_components
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import wilson_interval
-from parlai_humaneval.statistics.ratings.correlations import (
-    LEAST_ICC,
-    GapData,
-    Measure,
-    measures_of,
-    planning_dialogue_icc,
-    planning_icc,
-    pooled_gaps,
-)
+from parlai_humaneval.statistics.ratings import correlations
 from parlai_humaneval.stopping.replay import rated_shares
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import Repeats, TableError, Tables
@@ -152,7 +144,7 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     >>> pilot.n_workers, pilot.turns, pilot.discordance
     (8, 4, 0.5)
     """
-    measures, comparisons = measures_of(tables), tables.comparisons
+    measures, comparisons = correlations.measures_of(tables), tables.comparisons
     if not measures and len(comparisons) and nobody_won(comparisons).all():
         raise PlanError.of("pilot_ties")
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
@@ -177,25 +169,25 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     if not own:
         named, held = f"{wanted} {setting or ''}".strip(), ", ".join(there) or "nothing that names its technique"
         raise PlanError.of("pilot_others", named=named, held=held)
-    questions: dict[tuple[str, ...], list[Measure]] = {}
+    questions: dict[tuple[str, ...], list[correlations.Measure]] = {}
     for one in own:
         questions.setdefault((one.source, one.technique, one.setting, one.metric), []).append(one)
     pilots = [_pilot(tables, sets, wanted) for sets in questions.values()]
     return max(pilots, key=lambda pilot: (pilot.n_workers >= MIN_WORKERS, -1.0 if pilot.icc is None else pilot.icc))
 
 
-def _planned(measure: Measure, name: str) -> bool:
+def _planned(measure: correlations.Measure, name: str) -> bool:
     habits = plannable().get(name)
     if habits is None or measure.source not in _SOURCES[habits.measures] or not measure.of_plan:
         return False
     return habits.measures != "score" or measure.unit == "z"
 
 
-def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
+def _pilot(tables: Tables, sets: Sequence[correlations.Measure], name: str) -> Pilot:
     """``sets``: one question, of each set of models that was judged together."""
-    habits, measure, gaps = plannable()[name], sets[0], pooled_gaps(sets)
-    by_worker = planning_icc(gaps)
-    by_dialogue = None if habits.held else planning_dialogue_icc(gaps)
+    habits, measure, gaps = plannable()[name], sets[0], correlations.pooled_gaps(sets)
+    by_worker = correlations.planning_icc(gaps)
+    by_dialogue = None if habits.held else correlations.planning_dialogue_icc(gaps)
     # The sets of models that were judged together: all of a measure where each worker meets all, else each two.
     together: list[set[str]] = []
     for one in sets:
@@ -245,7 +237,7 @@ def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
     )
 
 
-def _spread_of_ratings(tables: Tables, measure: Measure) -> dict[str, float | None]:
+def _spread_of_ratings(tables: Tables, measure: correlations.Measure) -> dict[str, float | None]:
     """Of the ratings that decide between models, the first kind that there is: sliders, scales, ticks."""
     studies = ((measure.technique, measure.setting), ("", ""))
     for names, shares in rated_shares(tables):
@@ -257,7 +249,7 @@ def _spread_of_ratings(tables: Tables, measure: Measure) -> dict[str, float | No
     return {}
 
 
-def _shares_of_untied(gaps: Sequence[GapData], icc: float, workers: int) -> dict[str, Any]:
+def _shares_of_untied(gaps: Sequence[correlations.GapData], icc: float, workers: int) -> dict[str, Any]:
     """How often judgements tell two models apart; the interval is of as many independent ones as all are worth."""
     untied, total = sum(int((gap.values != 0).sum()) for gap in gaps), sum(gap.values.size for gap in gaps)
     worth = total / (1 + (total / workers - 1) * icc)
@@ -266,7 +258,7 @@ def _shares_of_untied(gaps: Sequence[GapData], icc: float, workers: int) -> dict
     return {"discordance": median, "discordance_low": low, "discordance_high": high}
 
 
-def _left(tables: Tables, measure: Measure) -> dict[str, Any]:
+def _left(tables: Tables, measure: correlations.Measure) -> dict[str, Any]:
     """Of all workers who began something, those who left something: nothing, where the tables do not say."""
     both = (frame[["worker_id", "technique", "status"]] for frame in (tables.dialogues, tables.judgements))
     rows = pd.concat(both)
@@ -300,11 +292,11 @@ def _number(value: object) -> float | None:
 
 
 def _counted_on(icc: float | None) -> float | None:
-    return None if icc is None else min(max(icc, LEAST_ICC), _MOST_ICC)
+    return None if icc is None else min(max(icc, correlations.LEAST_ICC), _MOST_ICC)
 
 
 def _minutes(
-    tables: Tables, measure: Measure, habits: PlanningDefaults, programs: Collection[str]
+    tables: Tables, measure: correlations.Measure, habits: PlanningDefaults, programs: Collection[str]
 ) -> dict[str, float | None]:
     """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed.
     ``programs``: workers whose times say nothing of what people take."""

@@ -8,19 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from parlai_humaneval.schema import events as log
-from parlai_humaneval.schema.records import (
-    AnyRated,
-    DialogueRecord,
-    JudgementRecord,
-    Rated,
-    Status,
-    TopicChange,
-    Turn,
-    TurnAnswer,
-)
+from parlai_humaneval.schema import records
 
 
-def points(record: DialogueRecord) -> dict[str, int]:
+def points(record: records.DialogueRecord) -> dict[str, int]:
     """Model → turns in which its reply was picked; empty where no reply is picked from several. Turns without an answer
     or a question give no point. Where equal replies of two models were shown as one, picking it gives both a point."""
     names = list(dict.fromkeys(model.name for model in record.models))
@@ -53,25 +44,25 @@ def split_dialogues(events: Iterable[log.Event]) -> list[list[log.Event]]:
     return parts
 
 
-def build_record(events: Iterable[log.Event], *, unfinished: Status = "partial") -> DialogueRecord:
+def build_record(events: Iterable[log.Event], *, unfinished: records.Status = "partial") -> records.DialogueRecord:
     """The record of one dialogue. ``unfinished``: status of a dialogue with neither an end nor a failure: ``partial``,
     or ``running`` where the caller knows that its launch is alive. Raises EventLogError: the log does not begin with
     ``started``, or an answer belongs to no turn."""
-    record = _rebuilt(DialogueRecord, log.Started, events, _apply_to_dialogue, unfinished)
+    record = _rebuilt(records.DialogueRecord, log.Started, events, _apply_to_dialogue, unfinished)
     record.points = points(record)
     record.ranks = ranks(record.points)
     return record
 
 
 def _rebuilt(
-    kind: type[AnyRated],
+    kind: type[records.AnyRated],
     beginning: type[log.Started | log.JudgingStarted],
     events: Iterable[log.Event],
-    apply: Callable[[AnyRated, log.Event], None],
-    unfinished: Status,
-) -> AnyRated:
+    apply: Callable[[records.AnyRated, log.Event], None],
+    unfinished: records.Status,
+) -> records.AnyRated:
     """A record of this ``kind``, whose log starts with ``beginning``; ``apply`` takes events that only this kind has."""
-    name = "dialogue" if kind is DialogueRecord else "judgement"
+    name = "dialogue" if kind is records.DialogueRecord else "judgement"
     later = iter(events)
     first = next(later, None)
     if first is None:
@@ -102,25 +93,25 @@ def _rebuilt(
     return record
 
 
-def _note_away(record: Rated, seconds: float) -> None:
+def _note_away(record: records.Rated, seconds: float) -> None:
     """Count time until a rater resumes as nobody's, unless the record is complete: then a later part is resumed."""
     if record.status == "complete":
         return
     record.interrupted, record.away_s = False, record.away_s + seconds
-    if isinstance(record, DialogueRecord) and record.turns:
+    if isinstance(record, records.DialogueRecord) and record.turns:
         record.turns[-1].away_s += seconds
 
 
-def _apply_to_dialogue(record: DialogueRecord, event: log.Event) -> None:
+def _apply_to_dialogue(record: records.DialogueRecord, event: log.Event) -> None:
     match event:
         case log.TopicChosen():
             record.context.topic, record.context.topic_source = event.text, "free"
             record.context.opinion = event.opinion
         case log.TopicChanged():
-            record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
+            record.context.topic_changes.append(records.TopicChange(turn=event.turn, text=event.text))
         case log.HumanMessage():
             said = {"human_text": event.text, "human_fixed": event.fixed, "human_suggested": event.suggested}
-            record.turns.append(Turn(turn=event.turn, human_at=event.at, human_images=event.images, **said))
+            record.turns.append(records.Turn(turn=event.turn, human_at=event.at, human_images=event.images, **said))
         case log.CandidatesShown():
             turn = _turn(record, event.turn)
             turn.candidates, turn.shown_at = event.candidates, event.at
@@ -130,7 +121,7 @@ def _apply_to_dialogue(record: DialogueRecord, event: log.Event) -> None:
         case log.Answered():
             turn = _turn(record, event.turn)
             turn.answered_at, turn.seconds = event.at, event.seconds
-            for name in TurnAnswer.model_fields:
+            for name in records.TurnAnswer.model_fields:
                 setattr(turn, name, getattr(event, name))
         case log.FinalRated():
             record.final_ratings, record.final_seconds = event.ratings, event.seconds
@@ -146,29 +137,31 @@ def _apply_to_dialogue(record: DialogueRecord, event: log.Event) -> None:
             pass
 
 
-def _turn(record: DialogueRecord, number: int) -> Turn:
+def _turn(record: records.DialogueRecord, number: int) -> records.Turn:
     """The turn under way, of which an event must be."""
     if not record.turns or record.turns[-1].turn != number:
         raise EventLogError(f"an event of turn {number} is outside that turn")
     return record.turns[-1]
 
 
-def build_rated(events: Sequence[log.Event], *, unfinished: Status = "partial") -> DialogueRecord | JudgementRecord:
+def build_rated(
+    events: Sequence[log.Event], *, unfinished: records.Status = "partial"
+) -> records.DialogueRecord | records.JudgementRecord:
     """The record of a live dialogue or of a judgement, whichever the log is of; arguments and errors as for both."""
     if events and isinstance(events[0], log.JudgingStarted):
         return build_judgement(events, unfinished=unfinished)
     return build_record(events, unfinished=unfinished)
 
 
-def build_judgement(events: Iterable[log.Event], *, unfinished: Status = "partial") -> JudgementRecord:
+def build_judgement(events: Iterable[log.Event], *, unfinished: records.Status = "partial") -> records.JudgementRecord:
     """The record of one judgement. ``events``: in the order in which they happened, of one part of
     :func:`~parlai_humaneval.schema.rebuild.split_dialogues`. ``unfinished``: status of a judgement with neither an end
     nor a failure: ``partial``, or ``running`` where the caller knows that its launch is alive. Raises EventLogError:
     the log does not begin with ``judging_started``, or holds what belongs to a dialogue."""
-    return _rebuilt(JudgementRecord, log.JudgingStarted, events, _apply_to_judgement, unfinished)
+    return _rebuilt(records.JudgementRecord, log.JudgingStarted, events, _apply_to_judgement, unfinished)
 
 
-def _apply_to_judgement(record: JudgementRecord, event: log.Event) -> None:
+def _apply_to_judgement(record: records.JudgementRecord, event: log.Event) -> None:
     match event:
         case log.Judged():
             record.answers += event.answers

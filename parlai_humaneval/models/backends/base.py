@@ -21,17 +21,7 @@ from parlai_humaneval._util.errors import HumanevalError, Parts
 from parlai_humaneval._util.text import seconds_to_wait
 from parlai_humaneval.display.images import IMAGES_FIELD, PICTURE_ALONE, SeenImage, images_in
 from parlai_humaneval.display.text import is_blank
-from parlai_humaneval.models.agent.dialogue_agent import (
-    DIALOGUE_FIELD,
-    HEARS_FIELD,
-    PARTNER_PERSONA_FIELD,
-    PERSONA_FIELD,
-    SEED_FIELD,
-    SEEN_FIELD,
-    DialogueAgent,
-    Line,
-    spoken,
-)
+from parlai_humaneval.models.agent import dialogue_agent
 from parlai_humaneval.models.backends.server_refusals import Mend
 from parlai_humaneval.schema.records import ReplyInfo
 
@@ -56,7 +46,7 @@ class Heard:
     whoever listens. ``images``: of the lines, by their places from the end (-1: the last), so that they hold for the
     newest lines alone as well."""
 
-    dialogue: tuple[Line, ...]
+    dialogue: tuple[dialogue_agent.Line, ...]
     persona: tuple[str, ...]
     partner_persona: tuple[str, ...]
     seed: int
@@ -67,15 +57,15 @@ class Heard:
     def of(cls, observation: Message, *, sees: bool) -> Heard:
         """What a DialogueAgent answers to; ``sees``: with pictures."""
         return cls(
-            dialogue=tuple(observation[DIALOGUE_FIELD]),
-            persona=tuple(observation.get(PERSONA_FIELD, ())),
-            partner_persona=tuple(observation.get(PARTNER_PERSONA_FIELD, ())),
-            seed=int(observation[SEED_FIELD]),
-            hears=observation.get(HEARS_FIELD),
-            images=(observation.get(SEEN_FIELD) or {}) if sees else {},
+            dialogue=tuple(observation[dialogue_agent.DIALOGUE_FIELD]),
+            persona=tuple(observation.get(dialogue_agent.PERSONA_FIELD, ())),
+            partner_persona=tuple(observation.get(dialogue_agent.PARTNER_PERSONA_FIELD, ())),
+            seed=int(observation[dialogue_agent.SEED_FIELD]),
+            hears=observation.get(dialogue_agent.HEARS_FIELD),
+            images=(observation.get(dialogue_agent.SEEN_FIELD) or {}) if sees else {},
         )
 
-    def with_images(self) -> list[tuple[Line, tuple[SeenImage, ...]]]:
+    def with_images(self) -> list[tuple[dialogue_agent.Line, tuple[SeenImage, ...]]]:
         """Each line with its pictures."""
         return [(line, self.images.get(place - len(self.dialogue), ())) for place, line in enumerate(self.dialogue)]
 
@@ -128,7 +118,7 @@ def absence_of(status: int, retry_after: str | None) -> Absence | None:
     return Absence(retry_after_s=seconds) if status == TOO_MANY and seconds is not None else None
 
 
-class OutsideAgent(DialogueAgent):
+class OutsideAgent(dialogue_agent.DialogueAgent):
     """A subclass says in :meth:`ask` how to get a reply; ``concurrency`` threads call it at once. ``patience_s``: the
     seconds of all its own tries, which end with a ``final`` error."""
 
@@ -164,7 +154,7 @@ class OutsideAgent(DialogueAgent):
             told[IMAGES_FIELD] = said.images
             said = replace(said, text=PICTURE_ALONE) if is_blank(said.text) else said
         if self.strips_thinking:
-            return spoken(self.id, said.text, **told)
+            return dialogue_agent.spoken(self.id, said.text, **told)
         return Message({"id": self.id, "text": said.text, **told, "episode_done": False})
 
 

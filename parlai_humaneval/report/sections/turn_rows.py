@@ -9,21 +9,9 @@ from pydantic import Field
 
 from parlai_humaneval.report.section import PairLine, Part, Section, Summary
 from parlai_humaneval.report.sections.pooled_ranking import PooledModel, PooledPair
+from parlai_humaneval.statistics.core import rows
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    EVERY,
-    AskedRow,
-    Column,
-    Count,
-    Estimate,
-    Key,
-    Name,
-    family_keys,
-    keys,
-    once_columns,
-    p_columns,
-)
 from parlai_humaneval.statistics.leads import LeftOut
 from parlai_humaneval.statistics.preference.tests import TurnTest
 from parlai_humaneval.statistics.preference.turn_dependence import Reselection
@@ -31,20 +19,20 @@ from parlai_humaneval.tables.choices import Kind
 
 SINGLE = "turns_single"
 """A second table of models, of single ones."""
-FirstTurn = Annotated[int, Column("From turn")]
-LastTurn = Annotated[int, Column("to turn")]
-Turns = Annotated[int, Column("Turns")]
-Chosen = Annotated[int, Column("Chosen")]
-WinRate = Annotated[Result, Estimate("Win rate", "share", name="win_rate", ends="ci")]
+FirstTurn = Annotated[int, rows.Column("From turn")]
+LastTurn = Annotated[int, rows.Column("to turn")]
+Turns = Annotated[int, rows.Column("Turns")]
+Chosen = Annotated[int, rows.Column("Chosen")]
+WinRate = Annotated[Result, rows.Estimate("Win rate", "share", name="win_rate", ends="ci")]
 RateTested = Annotated[
     Result,
-    Estimate("Win rate", "share", name="win_rate", ends="ci"),
-    Column(name="p_clustered", path="p_value", label="Clustered p", kind="p"),
+    rows.Estimate("Win rate", "share", name="win_rate", ends="ci"),
+    rows.Column(name="p_clustered", path="p_value", label="Clustered p", kind="p"),
 ]
-Lin = Annotated[float | None, Column("Lin (of A)", "share")]
+Lin = Annotated[float | None, rows.Column("Lin (of A)", "share")]
 CLUSTERED_P = ("Clustered p", "Clustered p, Holm")
-OfA = Annotated[str, Column("A")]
-OfB = Annotated[str, Column("B")]
+OfA = Annotated[str, rows.Column("A")]
+OfB = Annotated[str, rows.Column("B")]
 
 
 class Interval(NamedTuple):
@@ -54,13 +42,13 @@ class Interval(NamedTuple):
     high: float | None
 
 
-def _bounds(stem: str) -> tuple[Column, Column]:
+def _bounds(stem: str) -> tuple[rows.Column, rows.Column]:
     words = stem.replace("_", " ").capitalize()
-    low = Column(f"{words} from", "share", name=f"{stem}_low", path="low")
+    low = rows.Column(f"{words} from", "share", name=f"{stem}_low", path="low")
     return low, replace(low, label=f"{words} to", name=f"{stem}_high", path="high")
 
 
-class OfQuestion(AskedRow):
+class OfQuestion(rows.AskedRow):
     """What was asked. ``kind``: one reply of several was picked each turn, any number of them, or a single one judged.
 
     ``problem``: a single reply was marked with what is wrong with it, so that the model with the lower rate is ahead.
@@ -73,7 +61,7 @@ class OfQuestion(AskedRow):
 class OfGroup(OfQuestion):
     """``group``: the models that stood side by side, joined by " – "; of single models all."""
 
-    group: Annotated[str, Column("Side by side", table=EVERY, telling=True)]
+    group: Annotated[str, rows.Column("Side by side", table=rows.EVERY, telling=True)]
 
     @property
     def where(self) -> tuple[Family, str]:
@@ -93,28 +81,32 @@ class TurnModel(OfGroup):
     with the answered turns of dialogues that did not end; None where all did.
     """
 
-    rank: Annotated[int, Column("Order")]
-    model: Name
-    n_dialogues: Count
+    rank: Annotated[int, rows.Column("Order")]
+    model: rows.Name
+    n_dialogues: rows.Count
     n: Turns
     selected: Chosen
     rate: WinRate
-    adjusted: Annotated[Result | None, Estimate("Places alike", "share", name="win_rate_adjusted", ends="adjusted")] = (
-        None
-    )
+    adjusted: Annotated[
+        Result | None, rows.Estimate("Places alike", "share", name="win_rate_adjusted", ends="adjusted")
+    ] = None
     boot: Annotated[Interval, _bounds("boot")]
     wald: Annotated[Interval, _bounds("wald")]
     wilson: Annotated[Interval, _bounds("wilson")]
     from_2: Annotated[
-        Result, Estimate("Without first turns", "share", name="win_rate_from_2"), Key(name="n_from_2", path="n")
+        Result,
+        rows.Estimate("Without first turns", "share", name="win_rate_from_2"),
+        rows.Key(name="n_from_2", path="n"),
     ]
-    from_3: Annotated[Result | None, Estimate("Turns 3 on", "share", name="win_rate_from_3")]
-    win_rate_with_unfinished: Annotated[float | None, Column("With unfinished dialogues", "share")]
-    n_with_unfinished: Annotated[int | None, Column("Turns with these")]
-    n_workers: Count
-    dialogues: Annotated[Result | None, Estimate("Dialogues half good", "share", name="dialogues_won", table=SINGLE)]
+    from_3: Annotated[Result | None, rows.Estimate("Turns 3 on", "share", name="win_rate_from_3")]
+    win_rate_with_unfinished: Annotated[float | None, rows.Column("With unfinished dialogues", "share")]
+    n_with_unfinished: Annotated[int | None, rows.Column("Turns with these")]
+    n_workers: rows.Count
+    dialogues: Annotated[
+        Result | None, rows.Estimate("Dialogues half good", "share", name="dialogues_won", table=SINGLE)
+    ]
     dialogues_3: Annotated[
-        Result | None, Estimate("the same, turns 3 on", "share", name="dialogues_won_from_3", table=SINGLE)
+        Result | None, rows.Estimate("the same, turns 3 on", "share", name="dialogues_won_from_3", table=SINGLE)
     ]
 
     @property
@@ -126,8 +118,8 @@ class TurnModel(OfGroup):
 class RankRow(OfQuestion):
     """A model over all turns of a question that was asked of several groups of models, whoever stood beside it."""
 
-    rank: Annotated[int, Column("Order")]
-    model: Name
+    rank: Annotated[int, rows.Column("Order")]
+    model: rows.Name
     n: Turns
     selected: Chosen
     rate: WinRate
@@ -148,22 +140,22 @@ class RangeRow(OfGroup):
     first_turn: FirstTurn
     last_turn: LastTurn
     n: Turns
-    tie_win: Annotated[Result, Estimate("Tie-win", "share")]
-    tie_loss: Annotated[Result, Estimate("Tie-loss", "share")]
-    written: Annotated[Result, Estimate("Next reply written", "share")]
-    n_dialogues: Count
-    n_workers: Count
+    tie_win: Annotated[Result, rows.Estimate("Tie-win", "share")]
+    tie_loss: Annotated[Result, rows.Estimate("Tie-loss", "share")]
+    written: Annotated[Result, rows.Estimate("Next reply written", "share")]
+    n_dialogues: rows.Count
+    n_workers: rows.Count
 
 
 class NothingRow(OfGroup):
     """Turns of a single model from ``first_turn`` on in which none of several criteria was ticked."""
 
-    model: Name
+    model: rows.Name
     first_turn: FirstTurn
     rate: Annotated[
         Result,
-        Column("Turns", "count", name="n", path="n"),
-        Estimate("Nothing ticked", "share", name="share", ends="ci"),
+        rows.Column("Turns", "count", name="n", path="n"),
+        rows.Estimate("Nothing ticked", "share", name="share", ends="ci"),
     ]
 
 
@@ -179,28 +171,28 @@ class TestRow(OfGroup):
     first_turn: int
     test: Annotated[
         TurnTest,
-        Column("Test", name="name", path="paper.name", kind="text"),
-        Column("Turns", "count", name="n", path="clustered.n"),
-        Column("Statistic", name="statistic", path="paper.statistic"),
-        p_columns("paper.p_value", "p_value", "Paper's p", "Paper's p, Holm", "paper.p_holm"),
-        Estimate("Difference", name="estimate", ends="ci", path="clustered"),
-        keys(method="paper.method", method_clustered="clustered.method", models="models"),
+        rows.Column("Test", name="name", path="paper.name", kind="text"),
+        rows.Column("Turns", "count", name="n", path="clustered.n"),
+        rows.Column("Statistic", name="statistic", path="paper.statistic"),
+        rows.p_columns("paper.p_value", "p_value", "Paper's p", "Paper's p, Holm", "paper.p_holm"),
+        rows.Estimate("Difference", name="estimate", ends="ci", path="clustered"),
+        rows.keys(method="paper.method", method_clustered="clustered.method", models="models"),
     ]
     superiority: Annotated[
         Result | None,
-        Estimate("Superiority of A", "share"),
-        p_columns("clustered.p_value", "p_clustered", *CLUSTERED_P, "clustered.p_holm", of="test"),
-        Column("McNemar exact", "p", name="p_exact", of="test", path="paper.details.p_exact"),
-        Column("McNemar mid-p", "p", name="p_mid", of="test", path="paper.details.p_mid"),
-        Column("Sign flip", "p", name="p_sign_flip", of="test", path="sign_flip_p"),
-        family_keys("test.clustered"),
+        rows.Estimate("Superiority of A", "share"),
+        rows.p_columns("clustered.p_value", "p_clustered", *CLUSTERED_P, "clustered.p_holm", of="test"),
+        rows.Column("McNemar exact", "p", name="p_exact", of="test", path="paper.details.p_exact"),
+        rows.Column("McNemar mid-p", "p", name="p_mid", of="test", path="paper.details.p_mid"),
+        rows.Column("Sign flip", "p", name="p_sign_flip", of="test", path="sign_flip_p"),
+        rows.family_keys("test.clustered"),
     ] = None
     adjusted: Annotated[
         Result | None,
-        Estimate("Difference, positions balanced"),
-        p_columns("p_value", "p_adjusted", "p, positions balanced", "p, positions balanced, Holm", "p_holm"),
-        once_columns(of="told"),
-        Key(name="notes", of="notes"),
+        rows.Estimate("Difference, positions balanced"),
+        rows.p_columns("p_value", "p_adjusted", "p, positions balanced", "p, positions balanced, Holm", "p_holm"),
+        rows.once_columns(of="told"),
+        rows.Key(name="notes", of="notes"),
     ] = None
 
     @property
@@ -230,8 +222,8 @@ class TestRow(OfGroup):
 class TurnRow(OfGroup):
     """A model at one turn; ``lin``: of turns that one of two models won alone."""
 
-    turn: Count
-    model: Name
+    turn: rows.Count
+    model: rows.Name
     n: Turns
     selected: Chosen
     rate: WinRate
@@ -241,8 +233,8 @@ class TurnRow(OfGroup):
 class PositionRow(OfGroup):
     """Replies shown at one place, of one model or (``model`` None) of any."""
 
-    position: Annotated[int, Column("Place")]
-    model: Annotated[str | None, Column("Model")]
+    position: Annotated[int, rows.Column("Place")]
+    model: Annotated[str | None, rows.Column("Model")]
     n: Turns
     selected: Chosen
     rate: WinRate
@@ -268,20 +260,20 @@ class TurnPair(OfGroup):
     only_b: int
     both: int
     neither: int
-    win_rate_a: Annotated[float, Column("Win rate A", "share")]
-    win_rate_b: Annotated[float, Column("Win rate B", "share")]
-    tie_win: Annotated[float, Column("Tie-win", "share")]
-    tie_loss: Annotated[float, Column("Tie-loss", "share")]
-    lin: Annotated[Result, Estimate("Lin (of A)", "share")]
+    win_rate_a: Annotated[float, rows.Column("Win rate A", "share")]
+    win_rate_b: Annotated[float, rows.Column("Win rate B", "share")]
+    tie_win: Annotated[float, rows.Column("Tie-win", "share")]
+    tie_loss: Annotated[float, rows.Column("Tie-loss", "share")]
+    lin: Annotated[Result, rows.Estimate("Lin (of A)", "share")]
     lin_boot: Annotated[Interval, _bounds("lin_boot")]
-    sqr: Annotated[Result, Estimate("Sqr of A", "share")]
+    sqr: Annotated[Result, rows.Estimate("Sqr of A", "share")]
     sqr_boot: Annotated[Interval, _bounds("sqr_boot")]
-    wta: Annotated[Result, Estimate("WTA of A", "share")]
+    wta: Annotated[Result, rows.Estimate("WTA of A", "share")]
     wta_boot: Annotated[Interval, _bounds("wta_boot")]
     paper: Annotated[
         Result,
-        Column("Clustered p", "p", name="p_clustered", of="lin", path="p_value"),
-        Column("Paper's p", "p", name="p_value", path="p_value"),
+        rows.Column("Clustered p", "p", name="p_clustered", of="lin", path="p_value"),
+        rows.Column("Paper's p", "p", name="p_value", path="p_value"),
     ]
 
 
@@ -291,12 +283,12 @@ class EffectiveRow(OfGroup):
     ``score``: of a dialogue, its share of good turns ("share") or whether that is at least half ("wta").
     """
 
-    score: Annotated[Literal["share", "wta"], Column("Score")]
+    score: Annotated[Literal["share", "wta"], rows.Column("Score")]
     model_a: OfA
     model_b: OfB
     first_turn: FirstTurn
-    n_a: Annotated[int, Column("Dialogues A")]
-    n_b: Annotated[int, Column("Dialogues B")]
+    n_a: Annotated[int, rows.Column("Dialogues A")]
+    n_b: Annotated[int, rows.Column("Dialogues B")]
     rate: RateTested
 
 
@@ -309,13 +301,13 @@ class BiasRow(OfGroup):
 
     test: Annotated[
         Result,
-        Column("Test", "text", name="name", path="name"),
-        Column("Turns", "count", name="n", path="n"),
-        Estimate("Difference", name="estimate", ends="ci"),
-        Column("Statistic", name="statistic", path="statistic"),
-        Column("p", "p", name="p_value", path="p_value"),
-        Column("How tested", "text", name="method", path="method"),
-        Key(name="notes", path="notes"),
+        rows.Column("Test", "text", name="name", path="name"),
+        rows.Column("Turns", "count", name="n", path="n"),
+        rows.Estimate("Difference", name="estimate", ends="ci"),
+        rows.Column("Statistic", name="statistic", path="statistic"),
+        rows.Column("p", "p", name="p_value", path="p_value"),
+        rows.Column("How tested", "text", name="method", path="method"),
+        rows.Key(name="notes", path="notes"),
     ]
 
 
@@ -329,24 +321,26 @@ class StrengthRow(OfGroup):
     ``equal``: joint test of all models of the group.
     """
 
-    model: Name
+    model: rows.Name
     strength: Annotated[
         Result,
-        Estimate(ends="ci"),
-        Column("Clustered p", "p", name="p_clustered", path="p_value"),
-        Column("Turns", "count", name="n", path="n"),
+        rows.Estimate(ends="ci"),
+        rows.Column("Clustered p", "p", name="p_clustered", path="p_value"),
+        rows.Column("Turns", "count", name="n", path="n"),
     ]
-    equal: Annotated[Result, Key(name="p_all_equal", path="p_value")]
-    strength_note: Annotated[str, Column()] = ""
+    equal: Annotated[Result, rows.Key(name="p_all_equal", path="p_value")]
+    strength_note: Annotated[str, rows.Column()] = ""
     notes: list[str]
 
 
 class PullRow(OfGroup):
     """What a place adds to the log-odds, against the mean of all places; ``no_effect``: joint test of all places."""
 
-    position: Annotated[str, Column("Place", "count")]
-    pull: Annotated[Result, Estimate(ends="ci"), Column("Clustered p", "p", name="p_clustered", path="p_value")]
-    no_effect: Annotated[Result | None, Column("No place differs, p", "p", name="p_no_effect", path="p_value")]
+    position: Annotated[str, rows.Column("Place", "count")]
+    pull: Annotated[
+        Result, rows.Estimate(ends="ci"), rows.Column("Clustered p", "p", name="p_clustered", path="p_value")
+    ]
+    no_effect: Annotated[Result | None, rows.Column("No place differs, p", "p", name="p_no_effect", path="p_value")]
 
 
 class ComboRow(OfGroup):
@@ -359,15 +353,15 @@ class ComboRow(OfGroup):
     model_a: OfA
     model_b: OfB
     setting_dialog: str
-    lin_turns_2_6: Annotated[float, Column("Lin of A, turns 2–6", "share")]
-    win_rate_dialog: Annotated[float, Column("Dialogues won by A", "share")]
+    lin_turns_2_6: Annotated[float, rows.Column("Lin of A, turns 2–6", "share")]
+    win_rate_dialog: Annotated[float, rows.Column("Dialogues won by A", "share")]
     combo: Annotated[
         Result,
-        Estimate("PW combo of A", "share", ends="ci"),
-        Column("Clustered p", "p", name="p_clustered", path="p_value"),
+        rows.Estimate("PW combo of A", "share", ends="ci"),
+        rows.Column("Clustered p", "p", name="p_clustered", path="p_value"),
     ]
-    n_turns: Annotated[int, Column("Turns")]
-    n_dialogs: Annotated[int, Column("Dialogues")]
+    n_turns: Annotated[int, rows.Column("Turns")]
+    n_dialogs: Annotated[int, rows.Column("Dialogues")]
     notes: list[str]
 
 

@@ -20,12 +20,7 @@ from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clu
 from parlai_humaneval.statistics.core.ranks import correlation, kendall_tau_b, rank_range, ranks_of, tau_b_of_pairs
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Count, Row
-from parlai_humaneval.statistics.ranking.trueskill import (
-    free_for_all_path,
-    free_for_all_ratings,
-    points_table,
-    shuffle_interval,
-)
+from parlai_humaneval.statistics.ranking import trueskill
 
 MEMORY = 300  # Dialogues of all models after which hardly anything earlier is left in the differences of scores (< .01)
 TOLERANCE = 1e-8  # Enough for replicates: scores are right to 1e-5
@@ -109,7 +104,7 @@ def score_ranges(
 ) -> list[ScoreRange]:
     """Per model: its TrueSkill score over orders of the dialogues and over bootstrap resamples, and how much it
     varies."""
-    table = points_table(points)
+    table = trueskill.points_table(points)
     owners = np.asarray(workers, dtype=object)
     if not len(table) or owners.shape != (len(table),):
         raise ValueError("Ranges of scores need dialogues, and the rater of each dialogue.")
@@ -125,17 +120,19 @@ def score_ranges(
         drawn = (np.repeat(np.arange(len(codes)), row) for row in weights)
         resampled = np.stack([np.resize(rng.permutation(dialogues), played) for dialogues in drawn])
         plan = np.concatenate([plan, resampled.astype(np.int64)])
-    mu, sigma = free_for_all_ratings(table, orders=plan, tolerance=TOLERANCE)
+    mu, sigma = trueskill.free_for_all_ratings(table, orders=plan, tolerance=TOLERANCE)
     orders, resamples = np.split(np.asarray(mu - 3 * sigma), [number])
     ranges = [
         ScoreRange(
             order_middle=middle, order_low=low, order_high=high, draws=number, dialogues_played=played, seed=seed
         )
-        for middle, (low, high) in zip(np.median(orders, axis=0).tolist(), shuffle_interval(orders, level), strict=True)
+        for middle, (low, high) in zip(
+            np.median(orders, axis=0).tolist(), trueskill.shuffle_interval(orders, level), strict=True
+        )
     ]
     if groups < MIN_CLUSTERS:
         return [of.model_copy(update={"notes": (too_few_clusters(),)}) for of in ranges]
-    ends, middles = shuffle_interval(resamples, level), np.median(resamples, axis=0).tolist()
+    ends, middles = trueskill.shuffle_interval(resamples, level), np.median(resamples, axis=0).tolist()
     changes = []
     for middle, (low, high), ranks in zip(middles, ends, ranks_of(resamples).T, strict=True):
         best, worst = rank_range(ranks, level) or (None, None)
@@ -170,7 +167,7 @@ def stability_curves(
         )
     order = _shuffles(np.random.default_rng(seed), dialogues, samples, chosen[-1])
     plan = np.concatenate([order + limit * dialogues for limit in range(limits)])
-    mu, sigma = free_for_all_path(cube.reshape(-1, models), chosen, orders=plan, tolerance=TOLERANCE)
+    mu, sigma = trueskill.free_for_all_path(cube.reshape(-1, models), chosen, orders=plan, tolerance=TOLERANCE)
     scores = (mu - 3 * sigma).reshape(len(chosen), limits, samples, models)
     wanted = ranks_of(best[None])[0]
     return [

@@ -14,13 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.statistics.core.clustered import (
-    MIN_CLUSTERS,
-    cluster_sums,
-    clustered_share,
-    independent,
-    too_few_clusters,
-)
+from parlai_humaneval.statistics.core import clustered
 from parlai_humaneval.statistics.core.result import Result
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -48,7 +42,9 @@ def percent_agreement(
 
 def _share(alike: Floats, of: Floats, clusters: npt.ArrayLike, name: str, cluster: str, level: float) -> Result:
     """A share with an interval, tested against nothing."""
-    found = clustered_share(cluster_sums(alike, of, clusters), name=name, cluster=cluster, level=level)
+    found = clustered.clustered_share(
+        clustered.cluster_sums(alike, of, clusters), name=name, cluster=cluster, level=level
+    )
     return found.but(p_value=None, statistic=None)
 
 
@@ -280,7 +276,7 @@ def _with_bootstrap(
 ) -> Result:
     """``parts``: cluster × sums; ``measure``: rows of sums → the measure of each."""
     groups = len(parts)
-    how = f"{method}, percentile bootstrap over {cluster}s", source, independent(cluster)
+    how = f"{method}, percentile bootstrap over {cluster}s", source, clustered.independent(cluster)
     details = {f"n_{cluster}s": groups, "seed": seed, "draws": draws}
     base = Result.by(*how, name=name, n=n, level=level, details=details)
     if not n:
@@ -289,8 +285,8 @@ def _with_bootstrap(
     if np.isnan(value):
         return base.but(notes=(ALIKE,))
     base = base.but(estimate=value)
-    if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few_clusters(cluster).replace(" and a p-value", ""),))
+    if groups < clustered.MIN_CLUSTERS:
+        return base.but(notes=(clustered.too_few_clusters(cluster).replace(" and a p-value", ""),))
     # Percentiles of resamples in which the measure is defined; the whole data have it defined, so that most have.
     rng, at_once, found = np.random.default_rng(seed), max(1, _CELLS_AT_ONCE // groups), []
     for start in range(0, draws, at_once):

@@ -35,16 +35,8 @@ from parlai_humaneval.statistics.core.rows import (
     p_columns,
 )
 from parlai_humaneval.statistics.preference.win_rates import SUPERIORITY, effective_win_test
+from parlai_humaneval.tables import filters
 from parlai_humaneval.tables.columns import TableError, Tables, refuse
-from parlai_humaneval.tables.filters import (
-    MOST_POINTS,
-    SLIDER_MAXIMUM,
-    SLIDER_MINIMUM,
-    finished,
-    is_set,
-    of_unfinished,
-    on_sliders,
-)
 from parlai_humaneval.tables.validate import NAME_THEM, check_sliders
 from parlai_humaneval.techniques.registry import with_trait
 
@@ -62,7 +54,7 @@ def is_reversed(ratings: pd.DataFrame) -> Flags:
     if "reversed" not in ratings.columns:
         return np.asarray(by_name, dtype=bool)
     said = ratings["reversed"].notna().to_numpy(dtype=bool)
-    return np.asarray(np.where(said, is_set(ratings, "reversed"), by_name), dtype=bool)
+    return np.asarray(np.where(said, filters.is_set(ratings, "reversed"), by_name), dtype=bool)
 
 
 def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -91,7 +83,7 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     positive = ratings[~is_reversed(ratings)]
     codes, workers = pd.factorize(positive["worker_id"], sort=True)
     values = positive["value"].to_numpy(dtype=float)
-    found = rank_sums(values, is_set(positive, "degraded"), codes, len(workers))
+    found = rank_sums(values, filters.is_set(positive, "degraded"), codes, len(workers))
     lowest, highest = _extremes(values, codes, len(workers))
     return pd.DataFrame(
         {
@@ -113,7 +105,11 @@ def reverse_scored(ratings: pd.DataFrame) -> Floats:
 def ends_of(ratings: pd.DataFrame, *, sliders: bool = True) -> tuple[Floats, Floats]:
     """Ends of the scale of each rating; where they are not told, those of sliders, or 1 and 5, as far as ratings go."""
     values = ratings["value"]
-    ends = (SLIDER_MINIMUM, SLIDER_MAXIMUM) if sliders else (min(1.0, values.min()), max(5.0, values.max()))
+    ends = (
+        (filters.SLIDER_MINIMUM, filters.SLIDER_MAXIMUM)
+        if sliders
+        else (min(1.0, values.min()), max(5.0, values.max()))
+    )
     low, high = (
         ratings[name].to_numpy(dtype=float, na_value=end)
         for name, end in zip(("minimum", "maximum"), ends, strict=True)
@@ -210,9 +206,9 @@ class Assessed:
 def assessed(tables: Tables) -> Assessed | None:
     """The slider ratings that count; None where there are none."""
     everything, remarks = tables.ratings, []
-    left = of_unfinished(everything["dialogue_id"], everything["worker_id"], tables.dialogues)
-    first_hand = finished(everything) & ~left & everything["own_worker"].isna().to_numpy(dtype=bool)
-    rows = everything[on_sliders(everything) & np.asarray(first_hand, dtype=bool)]
+    left = filters.of_unfinished(everything["dialogue_id"], everything["worker_id"], tables.dialogues)
+    first_hand = filters.finished(everything) & ~left & everything["own_worker"].isna().to_numpy(dtype=bool)
+    rows = everything[filters.on_sliders(everything) & np.asarray(first_hand, dtype=bool)]
     # Of several techniques the direct assessment, so that live raters and readers are not mixed.
     assessment = (rows["technique"].isin(with_trait("sliders")) | rows["technique"].isna()).to_numpy(dtype=bool)
     if assessment.any() and not assessment.all():
@@ -225,7 +221,7 @@ def assessed(tables: Tables) -> Assessed | None:
     check_sliders(rows, unnamed=True)
     _check_turning(rows)
     checks = worker_checks(rows)
-    degraded = is_set(rows, "degraded")
+    degraded = filters.is_set(rows, "degraded")
     passed = rows["worker_id"].isin(checks["worker_id"][checks["passed"]]).to_numpy(dtype=bool)
     scored = rows.assign(raw=reverse_scored(rows), z=standardised(rows), degraded=degraded, passed=passed)
     checked = bool(degraded.any())
@@ -237,7 +233,7 @@ def _check_turning(rows: pd.DataFrame) -> None:
     """Ratings without one above ten are hardly on sliders from 0 to 100, at whose ends they would be turned round."""
     known = (rows["scale"].notna() | rows["maximum"].notna()).to_numpy(dtype=bool)
     values = rows["value"].to_numpy(dtype=float)
-    if known.any() or values.max() > MOST_POINTS or len(np.unique(values)) < 2:
+    if known.any() or values.max() > filters.MOST_POINTS or len(np.unique(values)) < 2:
         return
 
     def wanted(place: int) -> str:

@@ -260,6 +260,6 @@ async def _wrong_link(_: web.Request) -> web.StreamResponse:
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
-    policy = HEADERS["Content-Security-Policy"] + f"; img-src 'self' data:; frame-src http://{LOCAL}:*"
+    policy = HEADERS["Content-Security-Policy"] + f"; frame-src http://{LOCAL}:*"
     response.headers.update({**HEADERS, "Content-Security-Policy": policy})
     response.headers.popall(hdrs.SERVER, None)

@@ -11,6 +11,7 @@ import pytest
 from parlai_humaneval import planning, stopping
 
 ROOMS = [Path(room.__path__[0]) for room in (planning, stopping)]
+REPOSITORY = Path(__file__).parents[3]
 SHAPES = {"betaincinv", "expit", "logit", "ndtr", "ndtri"}
 """By which answers are drawn; nothing else of scipy is for them."""
 POWER = ("power.py", "designs.py")
@@ -61,12 +62,25 @@ def doubled_tails(tree: ast.AST) -> Iterator[str]:
 
 
 def imported(path: Path) -> Iterator[tuple[str, set[str]]]:
-    """Modules of which something is imported, and what."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Modules of which something is imported, and what; of those that are imported whole, what is used of them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, set()) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.module or "", {alias.name for alias in node.names}
+            folder, names = REPOSITORY.joinpath(*(node.module or "").split(".")), {alias.name for alias in node.names}
+            whole = {name for name in names if folder.joinpath(f"{name}.py").exists()}
+            for module in whole:
+                yield (
+                    f"{node.module}.{module}",
+                    {
+                        part.attr
+                        for part in ast.walk(tree)
+                        if isinstance(part, ast.Attribute) and getattr(part.value, "id", "") == module
+                    },
+                )
+            if names - whole:
+                yield node.module or "", names - whole
 
 
 @pytest.mark.parametrize(

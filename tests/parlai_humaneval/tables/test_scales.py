@@ -125,9 +125,9 @@ def test_techniques_and_settings_are_looked_at_apart(tmp_path):
     [
         (
             {"fluent": (0, 100), "fun": (0, 50)},
-            "maximum: 50.0 in row 3, expected 100 as in the first rating of this technique",
+            "maximum: 50.0 in row 3, expected 100, as in the first rating of this technique",
         ),
-        ({"fluent": (0, 100), "fun": (-50, 100)}, "minimum: -50.0 in row 3, expected 0 as in the first rating"),
+        ({"fluent": (0, 100), "fun": (-50, 100)}, "minimum: -50.0 in row 3, expected 0, as in the first rating"),
     ],
 )
 def test_sliders_of_one_technique_have_the_same_ends(tmp_path, scales, words):
@@ -140,14 +140,16 @@ def test_sliders_without_ends_are_not_put_with_others(tmp_path):
     """Ends that nobody named are 0 and 100: these are not standardised with a scale to 1000."""
     frame = ratings({"fluent": (20, 100), "fun": (20, 100)})
     frame.loc[frame["criterion"] == "fun", "maximum"] = 1000
-    with pytest.raises(TableError, match=r"maximum: 1000\.0 in row 2, expected 100 as in the first rating"):
+    with pytest.raises(TableError, match=r"maximum: 1000\.0 in row 2, expected 100, as in the first rating"):
         assessed(read_tables(saved(tmp_path, frame)))
 
 
 def test_a_criterion_has_one_scale(tmp_path):
     """Guards the mean of a five-point and a seven-point scale."""
     frame = ratings({"engaging": (1, 5)}).assign(minimum=1, maximum=[5, 7] * 6)
-    with pytest.raises(TableError, match=r"maximum: 7\.0 in row 3, expected 5 as in the first rating of its criterion"):
+    with pytest.raises(
+        TableError, match=r"maximum: 7\.0 in row 3, expected 5, as in the first rating of its criterion"
+    ):
         read_tables(saved(tmp_path, frame))
     read_tables(saved(tmp_path, frame.assign(setting=["five", "seven"] * 6)))
 

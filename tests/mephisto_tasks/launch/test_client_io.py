@@ -49,7 +49,7 @@ def test_an_end_waits_for_who_is_coming_in_and_for_nobody_else() -> None:
     began = time.monotonic()
     pool.shutdown()
     assert time.monotonic() - began < COMING_IN_S / 2
-    pool = StudyWorkerPool(SimpleNamespace(saving=None), None, None)  # type: ignore[arg-type]
+    pool = StudyWorkerPool(SimpleNamespace(saving=None), None, None)  # type: ignore[arg-type]  # only its entrance is used
     inside, may_leave, is_in = threading.Event(), threading.Event(), []
 
     async def registration() -> None:

@@ -15,7 +15,7 @@ Rating = tuple[str, str, float]
 """Model, criterion and value."""
 
 
-def rows_of(name: str) -> list[dict[str, Any]]:
+def rows_of(name: str) -> Any:  # a list of rows, or one object, as the file has it
     text = (SAMPLES / name).read_text(encoding="utf-8")
     if name.endswith(".csv"):
         return list(csv.DictReader(text.splitlines()))
@@ -76,7 +76,7 @@ def label_studio_pairs(name: str) -> Iterator[Vote]:
 def potato_pairs(name: str) -> Iterator[Vote]:
     items = {row["id"]: row for row in rows_of("potato_pair_items.jsonl")}
     for user in ("ann", "ben"):
-        for item, given in rows_of(f"{name}/{user}/user_state.json")["instance_id_to_label_to_value"].items():  # type: ignore[call-overload]
+        for item, given in rows_of(f"{name}/{user}/user_state.json")["instance_id_to_label_to_value"].items():
             (label,) = given["better"]["labels"]
             yield vote(items[item]["model_a"], items[item]["model_b"], {"A": 0, "B": 1}.get(label))
 
@@ -165,7 +165,7 @@ def fed(name: str) -> Iterator[Rating]:
 
 
 def inspect_log(name: str) -> Iterator[Rating]:
-    for sample in rows_of(name)["samples"]:  # type: ignore[call-overload]
+    for sample in rows_of(name)["samples"]:
         worth = {"C": 1, "P": 0.5, "I": 0, "N": 0}[sample["scores"]["model_graded_qa"]["value"]]
         yield "lab/heron", "model_graded_qa", worth
         yield "lab/heron", "kind", sample["scores"]["kind"]["value"]

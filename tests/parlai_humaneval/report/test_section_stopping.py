@@ -96,7 +96,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     assert answer.section == "stopping"
     assert all(pair.p_decides is None for pair in answer.pairs)
     assert [pair.differs for pair in answer.pairs] == [True, True, False]
-    assert pairs_remark(document.sections["stopping"].pairs, in_points=True) in answer.remarks  # type: ignore[attr-defined]
+    assert pairs_remark(document.sections["stopping"].pairs, in_points=True) in answer.remarks  # type: ignore[attr-defined]  # of this section alone
     others = [summary for summary in document.summaries() if summary.section != "stopping"]
     assert others
     (label,) = document.sections["stopping"].labels().values()
@@ -171,7 +171,7 @@ def test_a_study_that_goes_on() -> None:
     ]
     assert "There are 12 dialogues; all of them count, from 12 workers." in told
     assert "of it)" not in told
-    assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]
+    assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]  # of this section alone
 
 
 @pytest.mark.usefixtures("undrawn", "only_answers")

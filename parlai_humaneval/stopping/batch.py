@@ -181,10 +181,10 @@ class Decisions:
     def look(self, rows: Ints, evidence: Evidence) -> None:
         """Decide in the studies ``rows`` what the evidence allows: first who is better, then who is equal. Who is
         better: over all orders and stepwise over all 2M directions, or only the latter, at α, the clearest one first, one
-        at a time, so that no two claims can contradict each other. Who is equal: all pairs together, or one by one, at β. Then settle whom
-        to ask about."""
+        at a time, so that no two claims can contradict each other. Who is equal: all pairs together, or one by one, at β.
+        Then settle whom to ask about."""
         clearest = evidence.order_now.max(axis=1) if self.paths else evidence.clearest
-        fewest = 2 * (self.pairs.models - 1) if self.paths else self._true[:, None]
+        fewest = np.minimum(self._true, 2 * (self.pairs.models - 1) if self.paths else np.inf)[:, None]
         among = self._with(rows, self._open & (clearest >= fewest / self.alpha))
         if among.size:
             worth = (evidence.order_now if self.paths else evidence.pooled)[among]

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval._util.arrays import Floats
@@ -61,6 +61,7 @@ def after_true_claims() -> Decisions:
     return decisions
 
 
+@settings(max_examples=40)  # each is 300 studies
 @given(st.lists(st.floats(0, 500), min_size=2 * PAIRS.count, max_size=2 * PAIRS.count))
 def test_a_false_claim_has_no_more_against_it_than_who_knows_the_order_has_won(
     after_true_claims: Decisions, values: list[float]

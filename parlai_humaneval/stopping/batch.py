@@ -68,8 +68,7 @@ def alike(now: Floats, highest: Floats, equal: Flags, among: Flags, rivals: Riva
 
 
 ALL_DIRECTIONS = 0.25
-"""Part of the capital that is split over all directions that may still be false: it decides models that are far apart before
-their neighbors, and those that others stand halfway between."""
+"""Part of the capital that is split over all directions that may still be false: models far apart are decided first."""
 
 
 def along_paths(now: Floats, better: Flags, pairs: Pairs) -> Floats:
@@ -180,9 +179,8 @@ class Decisions:
 
     def look(self, rows: Ints, evidence: Evidence) -> None:
         """Decide in the studies ``rows`` what the evidence allows: first who is better, then who is equal. Who is
-        better: over all orders and stepwise over all 2M directions, or only the latter, at α, the clearest one first, one
-        at a time, so that no two claims can contradict each other. Who is equal: all pairs together, or one by one, at β.
-        Then settle whom to ask about."""
+        better: at α, the clearest direction first, one at a time, so that no two claims can contradict each other. Who is
+        equal: all pairs together, or one by one, at β. Then settle whom to ask about."""
         clearest = evidence.order_now.max(axis=1) if self.paths else evidence.clearest
         fewest = np.minimum(self._true, 2 * (self.pairs.models - 1) if self.paths else np.inf)[:, None]
         among = self._with(rows, self._open & (clearest >= fewest / self.alpha))

@@ -86,6 +86,18 @@ def test_every_crowd_is_met() -> None:
     assert panels == set(panel_names())
 
 
+def test_a_crowd_that_could_never_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever chooses a name that is taken reads so, instead of seeing their raters come from the other crowd."""
+    taken = type("Mine", (Crowd,), {"place": "mine", "provider_type": "password", "title": "Mine"})()
+    assert taken.place not in {crowd.place for crowd in registry.crowds()}  # all that are installed are loaded by now
+    monkeypatch.setattr(registry, "_registered", [*registry._registered, taken])
+    done = CliRunner().invoke(main, ["launch", "pw_turn", "place=mine"])
+    assert done.exit_code == 1
+    said = " ".join(done.stderr.split())
+    assert "the crowd 'Mine' (" in said
+    assert "the provider_type 'password', which 'A file of passwords' uses" in said
+
+
 def test_names(case: Case, crowd: Crowd, config: Any) -> None:
     """By its type in databases it is found again, and Mephisto knows its provider."""
     assert crowd.place in choices_of("place")

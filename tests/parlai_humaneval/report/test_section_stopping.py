@@ -450,5 +450,5 @@ def test_points_of_ratings_are_no_points_of_their_scale(study: SequentialStudy) 
     (answer,) = section(log_of(study)).summary()
     assert answer.rule is not None
     apart = answer.model_copy(update={"rule": answer.rule.model_copy(update={"rated": "apart"})})
-    assert any("100 points are half of the scale" in note for note in table_of_pairs(apart).notes)
-    assert not any("half of the scale" in note for note in table_of_pairs(answer).notes)
+    assert any("100 points are half of the rating scale" in note for note in table_of_pairs(apart).notes)
+    assert not any("half of the rating scale" in note for note in table_of_pairs(answer).notes)

@@ -412,9 +412,7 @@ def which_token(name: str) -> str:
     """A sentence where there are two, of which one is used; else empty."""
     if not has_token(name) or not os.environ.get(TOKEN_ENV):
         return ""
-    return (
-        f"The token stored for {name} is used, not {TOKEN_ENV}; `parlai-humaneval requester forget {name}` deletes it."
-    )
+    return f"The token stored for {name} is used, not {TOKEN_ENV}: `parlai-humaneval requester forget {name}` changes that."
 
 
 def has_token(name: str) -> bool:

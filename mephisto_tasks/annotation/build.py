@@ -225,7 +225,7 @@ def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
 
 def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
     if PACKAGED in config.dialogues:
-        yield "These dialogues are samples that come with this project. To use yours: 'dialogues=[chats.jsonl]'."
+        yield "The dialogues are samples that come with this project. To use yours: 'dialogues=[chats.jsonl]'."
     if whole < config.items_per_unit:
         yield (
             f"Assignments have {whole} items instead of items_per_unit={config.items_per_unit}, because raters never see a "

@@ -100,7 +100,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     others = [summary for summary in document.summaries() if summary.section != "stopping"]
     assert others
     (label,) = document.sections["stopping"].labels().values()
-    assert label.startswith("These are estimates after optional stopping.")
+    assert label.startswith("The numbers here are estimates after optional stopping.")
     assert label.endswith("do not determine the outcome.")
     assert all(summary.remarks[0] == label for summary in others)
     for key in ("turns", "crowd_time"):

@@ -455,7 +455,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     hints = []
     if "missing column" in text:
         twice = [name for name in map(str, frame.columns) if name.endswith(" (2)")]
-        missing = text.partition("missing column ")[2].partition(". It has")[0].split(", ")
+        missing = text.partition("missing column ")[2].partition(". The table has")[0].split(", ")
         if twice:
             named = twice[0].removesuffix(" (2)")
             hints.append(

@@ -266,7 +266,7 @@ def _read(
     if ticked:
         lacking = f" {counted(silent, 'rater')} answered only other questions about an item." if silent else ""
         notes.append(
-            f"Each option that was ever ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked nothing "
+            f"Each option that was ever ticked is a criterion (0 or 1): {', '.join(ticked)}. Raters who ticked nothing "
             f"count only if the file has an empty answer from them.{lacking}"
         )
     if unknown:

@@ -306,7 +306,7 @@ def _completed(
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in (one for one in seen.passed if one not in COLUMNS_FILE["reply_columns"]):
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
-            seen.notes.append(f"{path}: the column {name} is ignored. If it is {near}, add --rename {name}={near}.")
+            seen.notes.append(f"{path}: the column {name} is ignored. If it means {near}, add --rename {name}={near}.")
     return frame, clean
 
 
@@ -400,7 +400,7 @@ def _near_models(tables: columns.Tables) -> list[str]:
         if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are the same, repeat the import with {vocabulary.map_option('model', [rare], common)}."
+                f"they are the same model, repeat the import with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 
@@ -455,7 +455,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     hints = []
     if "missing column" in text:
         twice = [name for name in map(str, frame.columns) if name.endswith(" (2)")]
-        missing = text.partition("missing column ")[2].partition(". It has")[0].split(", ")
+        missing = text.partition("missing column ")[2].partition(". The table has")[0].split(", ")
         if twice:
             named = twice[0].removesuffix(" (2)")
             hints.append(

@@ -528,7 +528,7 @@ def _check_scale(
         note = (
             f"{understood.source}: the words of {criterion or 'value'} become {numbers}, because none means “middle”."
         )
-        understood.notes.append(f"{note} If the scale has no middle, number them with {advice}.")
+        understood.notes.append(f"{note} If the scale has no middle, number the words with {advice}.")
 
 
 def _is_number(text: str) -> bool:

@@ -50,7 +50,7 @@ class CleanedLabels:
         cells = "1 cell" if count == 1 else f"{count:,} cells"
         return (
             f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at either end, accents in "
-            "another Unicode form, or “.0” after a whole number. They were cleaned up, so equal names are spelled alike."
+            "another Unicode form, or “.0” after a whole number. All were cleaned up, so equal names are spelled alike."
         )
 
 
@@ -168,7 +168,7 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
         hint = f" {'; '.join(hints)}: rename it." if hints else ""
         meant = [f"  {c.name}: {c.description}" for c in missing]
         names = ", ".join(column.name for column in missing)
-        said = f"{table}: missing column {names}. It has: {', '.join(map(visible, present))}.{hint} What is missing:"
+        said = f"{table}: missing column {names}. The table has: {', '.join(map(visible, present))}.{hint} Missing:"
         raise TableError("\n".join([said, *meant]))
     known = {c.name: _typed_column(table, c, frame) for c in columns}
     others = {str(name): frame[name] for name in frame.columns if name not in known}
@@ -240,7 +240,7 @@ class Repeated:
             if self.repeats == "keep"
             else f"The {self.repeats} of each counts; {_rows_are(self.left_out)} left out"
         )
-        copies = f" {_rows_are(self.copies)} identical to another one in every cell." if self.copies else ""
+        copies = f" {_rows_are(self.copies)} identical to another row in every cell." if self.copies else ""
         return f"{self.table}: {given} given again by the same worker. {count} (--repeats {self.repeats}).{copies}"
 
 

@@ -135,7 +135,7 @@ def test_a_model_that_lacks_something_says_what_to_do(tmp_path: Path, monkeypatc
     done = CliRunner().invoke(main, ["doctor", "--load", "tiny_generator,eliza", *where])
     assert done.exit_code == 1
     text = " ".join(done.stdout.split())
-    assert "wrong Model tiny_generator It has not been trained on this machine yet" in text
+    assert "wrong Model tiny_generator The model has not been trained on this machine yet" in text
     assert "→ Needed: `parlai-humaneval models train-tiny` once" in text
     assert "ok Model eliza answers “" in text
     assert done.stdout.splitlines()[-1].endswith(": Model tiny_generator.")

@@ -177,7 +177,7 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == sorted([*right, *(["heron", f"marks.{option}", 0] for option in EXPECTED)])
     assert (
-        "Each option that was ever ticked is a criterion, 1 or 0: marks.warm, marks.vague, marks.long." in done.stdout
+        "Each option that was ever ticked is a criterion (0 or 1): marks.warm, marks.vague, marks.long." in done.stdout
     )
     pairs = {user: {"i1": [label("marks", one, True) for one in ticked]} for user, ticked in ticks.items()}
     (tmp_path / "potato").mkdir()

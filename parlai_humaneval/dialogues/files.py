@@ -21,16 +21,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
-from parlai_humaneval._util.data_files import (
-    DataError,
-    Sentence,
-    packaged,
-    parse_json,
-    read_json,
-    read_text,
-    text_lines,
-    validated,
-)
+from parlai_humaneval._util import data_files
+from parlai_humaneval._util.data_files import DataError, Sentence, packaged, parse_json, read_text, text_lines
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.dialogues.chats import EMPTY, SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
@@ -199,7 +191,7 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         data = {**data, "dialogue_id": str(data["dialogue_id"])}
     if isinstance(data, dict) and "dialog" in data:
         draft.format = "ParlAI conversations"
-        _take_conversation(draft, validated(_Conversation, data, where, f"expected {CONVERSATION}"), where)
+        _take_conversation(draft, data_files.validated(_Conversation, data, where, f"expected {CONVERSATION}"), where)
         draft.settings = {**told_settings, **draft.settings}
         # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
         people = dict.fromkeys(LOCAL_HUMANS, HUMAN)
@@ -207,7 +199,7 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         draft.entities = {**names, **draft.entities}
         return draft
     kind = _Chat if isinstance(data, dict) and "chat_settings" in data else _Turns
-    turns = validated(kind, data, where, f"expected {OURS}, {SHAPES['messages']}, or {SHAPES['exchange']}")
+    turns = data_files.validated(kind, data, where, f"expected {OURS}, {SHAPES['messages']}, or {SHAPES['exchange']}")
     draft.dialogue_id, draft.context = turns.dialogue_id, list(turns.context)
     draft.entities, draft.settings = dict(turns.entities), turns.settings()
     if "empty_turns" in draft.settings:  # worth a remark, also where the form is not
@@ -308,7 +300,7 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
         return {}, {}
     form = "fix it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
     try:
-        data = read_json(file, form)
+        data = data_files.read_json(file, form)
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}
         names = [str(name) for name in speakers]
         options = dict(opt)

@@ -438,15 +438,11 @@ def _checked(
                 ]
                 raise all_faults(frame, check, named, path, hints) from wrong
             bad = list(error.rows)
-            rows = ", ".join(dict.fromkeys(map(_row_number, named[bad])))  # of a wide row several are bad
-            skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(wrong))}")
+            rows = columns.rows_named([*dict.fromkeys(named[bad])])  # of a wide row several are bad
+            skipped.append(f"{path}, {rows}: {_ROW.sub('', str(wrong))}")
             places = np.delete(places, bad)
             frame = frame.drop(index=bad).reset_index(drop=True)
     return columns.from_rows(table, [])
-
-
-def _row_number(name: int | str) -> str:
-    return name if isinstance(name, str) else str(name + 1)
 
 
 def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, places: npt.NDArray[Any]) -> list[str]:
@@ -479,7 +475,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())
-        hints.append(f"row {_row_number(places[error.rows[0]])} of the file: {row}")
+        hints.append(f"{columns.rows_named([places[error.rows[0]]])} of the file: {row}")
     return hints
 
 
@@ -501,7 +497,7 @@ def _together(
             error, bad = wrong.of_file(places), list(wrong.rows)
             if skipped is None or not bad or 2 * len(bad) > len(rows):
                 raise error from wrong
-            skipped.append(f"row {', '.join(dict.fromkeys(places[bad]))}: {error}")
+            skipped.append(f"{columns.rows_named([*dict.fromkeys(places[bad])])}: {error}")
             rows, places = rows.drop(index=bad).reset_index(drop=True), np.delete(places, bad)
     whole, told = settled(table, rows, repeats)
     return Checked(whole.reset_index(drop=True), told)

@@ -15,21 +15,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from parlai_humaneval._util.errors import choose_from
-from parlai_humaneval.importers.vocabulary import (
-    MOSTLY,
-    NO_CRITERION,
-    SIDES,
-    WORDS,
-    Understood,
-    are_ratings,
-    are_winners,
-    guessed_columns,
-    identifying,
-    is_comment,
-    side_of,
-    with_known_names,
-    yes_or_no,
-)
+from parlai_humaneval.importers import vocabulary
+from parlai_humaneval.importers.vocabulary import MOSTLY, NO_CRITERION, SIDES, WORDS, Understood, are_ratings
 from parlai_humaneval.tables.columns import TableError, plain_name, with_our_names
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
 from parlai_humaneval.techniques.questions import CRITERIA
@@ -113,30 +100,32 @@ def wide_columns(
             raise TableError(f"--wide makes rows of {' and '.join(ANSWERS)}, not of {table}", where=seen.source)
         return None
     further = [name for name in map(str, frame.columns) if name not in ours]
-    known = [name for name in with_known_names(frame) if name not in ours]
-    nameless = [name for name in missing if not guessed_columns([name], known)]
+    known = [name for name in vocabulary.with_known_names(frame) if name not in ours]
+    nameless = [name for name in missing if not vocabulary.guessed_columns([name], known)]
     if any(_FIELDS.search(name) for name in asked):
-        others = guessed_columns([name for name in missing if name not in ANSWERS[table]], list(frame.columns))
+        others = vocabulary.guessed_columns(
+            [name for name in missing if name not in ANSWERS[table]], list(frame.columns)
+        )
         return _by_pattern(",".join(asked), frame, [name for name in further if name not in others], seen)
     if asked and AUTO not in asked:
         for name in asked:
             if name not in frame.columns:
                 raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, further))
         return _meant(table, frame, list(asked), nameless, seen)
-    others = guessed_columns([name for name in missing if name not in (*ANSWERS[table], *nameless)], known)
-    hidden = {*identifying(frame[further]), *others}
+    others = vocabulary.guessed_columns([name for name in missing if name not in (*ANSWERS[table], *nameless)], known)
+    hidden = {*vocabulary.identifying(frame[further]), *others}
     found = [
         name
         for name in further
         if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
     open_to = (name for name in further if name not in hidden and not NO_CRITERION.fullmatch(name))
-    found = found or [name for name in open_to if yes_or_no(frame[name])]
+    found = found or [name for name in open_to if vocabulary.yes_or_no(frame[name])]
     if not asked:
-        absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], known)
+        absent = set(ANSWERS[table]) <= set(missing) and not vocabulary.guessed_columns(ANSWERS[table], known)
         models = {one for side in SIDES if side in frame for one in frame[side]}
         if table == "comparisons" and models and "winner" in nameless:
-            found = [name for name in further if name not in hidden and are_winners(frame[name], models)]
+            found = [name for name in further if name not in hidden and vocabulary.are_winners(frame[name], models)]
         elif table == "comparisons" and not (
             set(SIDES) <= set(nameless) and len(found) > 1 and _are_ranks(frame[found])
         ):
@@ -156,7 +145,7 @@ def likely_table(frame: pd.DataFrame, given: Collection[str]) -> TableName | Non
         named = with_our_names(table, frame)
         needed = [one.name for one in TABLES[table] if one.exchange and not one.empty_ok and one.name not in given]
         missing = [name for name in needed if name not in named]
-        absent = {*missing} - {*guessed_columns(missing, with_known_names(named)).values()}
+        absent = {*missing} - {*vocabulary.guessed_columns(missing, vocabulary.with_known_names(named)).values()}
         if table == "comparisons" and not absent.isdisjoint(SIDES):
             continue
         if table == "ratings" and (named.get("n_turns") is not None or absent >= {"worker_id", "model"}):
@@ -306,12 +295,12 @@ def answers_apart(
         for one, group in groups.items()
     }
     rated = [one for one in cells if are_ratings(cells[one], 0.5) and not (mixed and NO_CRITERION.fullmatch(one))]
-    chosen = [one for one in groups if one in rated or (only_comments and not is_comment(one))]
+    chosen = [one for one in groups if one in rated or (only_comments and not vocabulary.is_comment(one))]
     sides: dict[str, tuple[str, str]] = {}
     if table == "comparisons":
         models = {*frame["model_a"], *frame["model_b"]} if {*SIDES} <= set(frame.columns) else set()
-        chosen = [one for one, column in cells.items() if are_winners(column, models)]
-        chosen = chosen or [one for one in groups if one not in rated and not is_comment(one)]
+        chosen = [one for one, column in cells.items() if vocabulary.are_winners(column, models)]
+        chosen = chosen or [one for one in groups if one not in rated and not vocabulary.is_comment(one)]
         sides = _by_side([one for one in rated if one not in chosen]) if models else {}
     if not chosen and not sides:
         return Apart(frame)
@@ -342,7 +331,7 @@ def _by_side(names: Sequence[str]) -> dict[str, tuple[str, str]]:
         parts = re.split(r"[\W_]+", name.strip("()[] "))
         for place in range(1, len(parts)):
             for side, criterion in ((parts[place:], parts[:place]), (parts[:place], parts[place:])):
-                if (meaning := side_of("".join(side))) is not None:
+                if (meaning := vocabulary.side_of("".join(side))) is not None:
                     found.setdefault(name, ("_".join(criterion), meaning))
     both = {criterion for criterion, side in found.values() if (criterion, SIDES[side == SIDES[0]]) in found.values()}
     return {name: (criterion, side) for name, (criterion, side) in found.items() if criterion in both}

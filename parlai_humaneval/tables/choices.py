@@ -25,18 +25,8 @@ MOST_SETS = 20
 are one group: each set would have a dialogue or two."""
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
-_ANSWERS = [
-    "selected",
-    "continued",
-    "written",
-    "seconds",
-    "complete",
-    "ticks",
-    "tick_choices",
-    "tick_problems",
-    "same_as",
-    "dialogue_status",
-]
+_ANSWERS = ["selected", "continued", "written", "seconds", "complete", "ticks", "tick_choices", "tick_problems"]
+_ANSWERS += ["same_as", "dialogue_status"]
 _FLAGS = ["automatic", "failed", "continued_each"]
 _BY = " by "  # Between a dialogue that several people rated and the name of one of them
 

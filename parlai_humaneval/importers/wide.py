@@ -31,20 +31,9 @@ _FIELDS = re.compile(r"\{(model|criterion)\}")
 _BRACKETS = re.compile(r"(.+?)\s*[\[(](.+)[\])]")  # “Model A [Fluency]”, as forms on the web name the columns of a grid
 FEWEST_RANKED = 3  # Rows by which ranks are recognised
 _UNNAMED = re.compile(r"(?:Unnamed: \d+.*)?")
-_IMPORT_ID = '{"ImportId"'
 _AGAIN = re.compile(r"(.+)\.\d+")  # How pandas names the second column of a name
 _KNOWN = {plain_name(name) for one in (WORDS["criteria"], *CRITERIA.values()) for name in one}
 _KEYS = ("item_id", "dialogue_id", "worker_id", "model", *SIDES)  # What a rater was asked about, and who it was
-
-_MAKES = {
-    "criteria": ("criterion", "value", "metric", "winner"),
-    "models": ("model", "value"),
-    "both": ("model", "criterion", "value"),
-    "ranks": (*SIDES, "winner"),
-}
-
-
-_IS = {"criteria": "a criterion", "models": "a model", "both": "a model and a criterion", "ranks": "a model's ranks"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +48,7 @@ class Wide:
     @property
     def makes(self) -> Sequence[str]:
         """Our columns that come of it."""
-        return _MAKES[self.kind]
+        return tuple(WORDS["wide"][self.kind]["makes"])
 
 
 def one_header(frame: pd.DataFrame) -> pd.DataFrame:
@@ -71,8 +60,7 @@ def one_header(frame: pd.DataFrame) -> pd.DataFrame:
         name = again[1] if again and again[1] in above else name
         above.append(above[-1] if above and _UNNAMED.fullmatch(name) else name)
     several = {name for name in above if name and above.count(name) > 1}
-    # Qualtrics writes its questions and their ids below the header.
-    if len(frame) > 1 and frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any():
+    if vocabulary.questions_below(frame):
         return frame.iloc[2:]
     if not several or len(frame) < 2:
         return frame
@@ -101,7 +89,7 @@ def wide_columns(
         return None
     further = [name for name in map(str, frame.columns) if name not in ours]
     known = [name for name in vocabulary.with_known_names(frame) if name not in ours]
-    nameless = [name for name in missing if not vocabulary.guessed_columns([name], known)]
+    nameless = [name for name in missing if not vocabulary.guessed_columns([name], known, seen.questions)]
     if any(_FIELDS.search(name) for name in asked):
         others = vocabulary.guessed_columns(
             [name for name in missing if name not in ANSWERS[table]], list(frame.columns)
@@ -112,7 +100,8 @@ def wide_columns(
             if name not in frame.columns:
                 raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, further))
         return _meant(table, frame, list(asked), nameless, seen)
-    others = vocabulary.guessed_columns([name for name in missing if name not in (*ANSWERS[table], *nameless)], known)
+    asked_for = [name for name in missing if name not in (*ANSWERS[table], *nameless)]
+    others = vocabulary.guessed_columns(asked_for, known, seen.questions)
     hidden = {*vocabulary.identifying(frame[further]), *others}
     found = [
         name
@@ -134,7 +123,8 @@ def wide_columns(
             return None
     wide = _meant(table, frame, found, nameless, seen) if found else None
     if wide is not None and not asked:
-        seen.guesses.append(f"{_IS[wide.kind]} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
+        what = WORDS["wide"][wide.kind]["is"]
+        seen.guesses.append(f"{what} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
     return wide
 
 
@@ -235,6 +225,9 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
     kept = [column for column in frame.columns if column not in wide.columns]
     melted = frame.melt(kept, list(wide.columns), var_name=name, value_name=value, ignore_index=False)
     melted = melted.sort_index(kind="stable").astype(object)
+    if seen.questions and (asked := {"ratings": "statement", "comparisons": "question"}[table]) not in frame:
+        melted[asked] = melted[name].map(seen.questions)
+        seen.columns[asked] = "the questions below the header"
     seen.columns.update({name: f"the names of {listed}", value: "what is in them"})
     if wide.kind == "both":
         melted = melted.assign(

@@ -127,6 +127,7 @@ Cells = Any  # A series of texts, or an array of numbers of which some may be mi
 
 Numbered = tuple[str | int, ...]
 """Words in which an integer is the place of a row, from 0."""
+What = str | BaseException | Numbered | list[Problem]
 
 
 class TableError(HumanevalError, ValueError):
@@ -136,13 +137,7 @@ class TableError(HumanevalError, ValueError):
     those of them for which the message is the same.
     """
 
-    def __init__(
-        self,
-        what: str | BaseException | Numbered | list[Problem],
-        rows: Sequence[int] = (),
-        alike: Sequence[int] = (),
-        **parts: Unpack[Parts],
-    ) -> None:
+    def __init__(self, what: What, rows: Sequence[int] = (), alike: Sequence[int] = (), **parts: Unpack[Parts]) -> None:
         self._words: Numbered = what if isinstance(what, tuple) else ()
         if isinstance(what, tuple):
             what = "".join(part if isinstance(part, str) else str(part + 1) for part in what)

@@ -414,14 +414,8 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 def _columns(frame: pd.DataFrame) -> list[list[Any]]:
     """Plain Python values of each column, None where one is missing."""
-    columns = []
-    for name in frame.columns:
-        missing = frame[name].isna().to_numpy(dtype=bool)
-        cells = np.full(len(frame), None, dtype=object)
-        if not missing.all():
-            cells[~missing] = frame[name].to_numpy(dtype=object)[~missing]
-        columns.append(cells.tolist())
-    return columns
+    cells = ((frame[name].to_numpy(dtype=object), frame[name].isna().to_numpy(dtype=bool)) for name in frame.columns)
+    return [np.where(missing, None, values).tolist() for values, missing in cells]
 
 
 def _readme(

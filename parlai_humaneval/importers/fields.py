@@ -23,7 +23,7 @@ and the number of the ``element`` that it holds."""
 _BRACES = re.compile(r"\{([^{}]+)\}")
 _PAIR = re.compile(r"(?<=.)~(?=.)")
 _SCALE = re.compile(r"scale_(\d+)")  # How Potato names the points of a scale
-_OTHER = re.compile(r"(scale_)?\d+|free_response")  # Labels whose values are no keys
+_OTHER = re.compile(r"(scale_)?\d+|free_response|bad_text")  # Labels whose values are no keys
 _ONE, _DIGITS = ("1", "1.0", "True", "true"), frozenset("0123456789")
 _YES = ("true", "True", "on")
 _NO = ("false", "False", "0", "")
@@ -384,7 +384,7 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, []
     elif len(value) == 1:
         given_text = isinstance(one, str) and option in _TEXT_BOXES
-        yield name, Written(one) if given_text else next(iter(value.values()))
+        yield name, Written(one) if given_text else None if "bad_text" in value else next(iter(value.values()))
     else:
         whole = ("selection", "scale_value")  # Of a pair, next to a justification
         yield from ((name if option in whole else f"{name}.{option}", one) for option, one in value.items())

@@ -119,6 +119,15 @@ def test_a_ranking_of_potato(command, tmp_path: Path):
     assert read_tables(command.out).comparisons["worker_id"].nunique() == 2
 
 
+def test_a_text_that_cannot_be_rated_has_no_rating(command, tmp_path: Path):
+    """What Potato's ``bad_text_label`` saves, which is no point of the scale."""
+    answers = {user: {"i1": [label("fluent", *one)]} for user, one in (("ann", ("bad_text", "0")), ("ben", ("4", "4")))}
+    done = command(*potato(tmp_path, answers, [{"id": "i1", "text": "t", "model": "heron"}]))
+    assert done.exit_code == 0, done.stderr
+    assert ratings_of(command) == [["heron", "fluent", 4]]
+    assert "rows of ratings without an answer (value): 1." in done.stdout
+
+
 @pytest.mark.parametrize(
     ("given", "winners"),
     [

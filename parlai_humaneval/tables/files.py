@@ -415,7 +415,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 def _columns(frame: pd.DataFrame) -> list[list[Any]]:
     """Plain Python values of each column, None where one is missing."""
     cells = ((frame[name].to_numpy(dtype=object), frame[name].isna().to_numpy(dtype=bool)) for name in frame.columns)
-    return [np.where(missing, None, values).tolist() for values, missing in cells]
+    return [np.where(missing, np.array(None), values).tolist() for values, missing in cells]
 
 
 def _readme(

@@ -21,16 +21,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
-from parlai_humaneval._util.data_files import (
-    DataError,
-    Sentence,
-    packaged,
-    parse_json,
-    read_json,
-    read_text,
-    text_lines,
-    validated,
-)
+from parlai_humaneval._util import data_files
+from parlai_humaneval._util.data_files import DataError, Sentence, packaged, parse_json, read_text, text_lines
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.dialogues.chats import EMPTY, SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
@@ -42,8 +34,6 @@ SILENCE = "__SILENCE__"  # Stands in ParlAI's files where nobody said anything
 CONTEXT = "context"  # Who “says” persona lines in ParlAI's Conversations
 LOCAL_HUMANS = ("localHuman", "safeLocalHuman")
 """What ParlAI calls the person in `parlai interactive` and `parlai safe_interactive`."""
-OURS = '{"dialogue_id": "…", "turns": ["…", "…"]}'
-CONVERSATION = '{"dialog": [[{"id": "who speaks", "text": "…"}, …], …]}'
 
 Numbered = tuple[int, str]  # A line of the file under its number, from 1
 
@@ -199,7 +189,9 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         data = {**data, "dialogue_id": str(data["dialogue_id"])}
     if isinstance(data, dict) and "dialog" in data:
         draft.format = "ParlAI conversations"
-        _take_conversation(draft, validated(_Conversation, data, where, f"expected {CONVERSATION}"), where)
+        _take_conversation(
+            draft, data_files.validated(_Conversation, data, where, f"expected {SHAPES['conversation']}"), where
+        )
         draft.settings = {**told_settings, **draft.settings}
         # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
         people = dict.fromkeys(LOCAL_HUMANS, HUMAN)
@@ -207,7 +199,9 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         draft.entities = {**names, **draft.entities}
         return draft
     kind = _Chat if isinstance(data, dict) and "chat_settings" in data else _Turns
-    turns = validated(kind, data, where, f"expected {OURS}, {SHAPES['messages']}, or {SHAPES['exchange']}")
+    turns = data_files.validated(
+        kind, data, where, f"expected {SHAPES['turns']}, {SHAPES['messages']}, or {SHAPES['exchange']}"
+    )
     draft.dialogue_id, draft.context = turns.dialogue_id, list(turns.context)
     draft.entities, draft.settings = dict(turns.entities), turns.settings()
     if "empty_turns" in draft.settings:  # worth a remark, also where the form is not
@@ -308,7 +302,7 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
         return {}, {}
     form = "fix it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
     try:
-        data = read_json(file, form)
+        data = data_files.read_json(file, form)
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}
         names = [str(name) for name in speakers]
         options = dict(opt)
@@ -343,12 +337,6 @@ OWN_ID = "give each dialogue an id of its own, or name its model"
 SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of its model
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
-FORMATS = (
-    'one JSON object per line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, {"messages": […]}, '
-    'or {"question": …, "answer": …}), a list of them, User: … and Assistant: … in lines, '
-    "ParlAI's text format (text:…<TAB>labels:…), or fbdialog (1 text<TAB>reply)"
-)
-
 Entities = Mapping[str, str] | str | None
 """Who the speakers are: speaker → a model's name or ``human``; one name for both; or whatever the file says."""
 
@@ -363,7 +351,7 @@ def load_dialogues(
     lines, or of other than two speakers; an id of one model given twice; an entity of nobody who speaks."""
     numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
     if not numbered:
-        raise DataError("is empty", where=path, try_=f"expected {FORMATS}")
+        raise DataError("is empty", where=path, try_=f"expected {SHAPES['any']}")
     seen: dict[str, Dialogue] = {}
     for count, draft in enumerate(_reader(path, numbered, form, system)(path, numbered), start=1):
         where = f"{path}, line {draft.line_number}"
@@ -426,7 +414,7 @@ def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) 
         return parlai_text
     if is_text(first):
         return chat_text(system)
-    raise DataError("the format is not known", where=f"{path}, line {number}", try_=f"expected {FORMATS}")
+    raise DataError("the format is not known", where=f"{path}, line {number}", try_=f"expected {SHAPES['any']}")
 
 
 def _two_speak(draft: Draft, where: str) -> None:

@@ -68,8 +68,7 @@ def _plain(value: object) -> object:
 
 def copied(source: object, *names: str) -> Row:
     """The fields of these names, which stand in columns of the same names."""
-    values = ((name, getattr(source, name)) for name in names)
-    return {name: int(value) if isinstance(value, bool) else value for name, value in values}
+    return {name: _cell(getattr(source, name)) for name in names}
 
 
 def shown_columns(candidate: Candidate) -> Row:

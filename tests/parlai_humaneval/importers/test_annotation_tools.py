@@ -258,6 +258,19 @@ def test_unknown_fields_inside_annotations_of_label_studio(command, tmp_path: Pa
     assert ("Unknown fields of" in done.stdout) == (new != "nowhere")
 
 
+@pytest.mark.parametrize(
+    "output", [{"completion": "4", "choices": []}, {"choices": [{"message": {"role": "assistant", "content": "4"}}]}]
+)
+def test_the_texts_of_inspect(command, tmp_path: Path, output: dict[str, Any]):
+    """What was asked, and the answer and the target next to the score, of logs with and without a completion."""
+    log = json.loads((SAMPLES / "inspect_log.json").read_text())
+    log["samples"] = [{**log["samples"][0], "input": "2+2?", "target": "four", "output": output}]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert command(tmp_path / "log.json").exit_code == 0
+    assert shown(command)[0] == {("human", "2+2?"), ("lab/heron", "4")}
+    assert {*read_tables(command.out).ratings["target"]} == {"four"}
+
+
 @pytest.mark.parametrize("added", [False, True])
 def test_unknown_fields_inside_samples_of_inspect(command, tmp_path: Path, added: bool):
     log = json.loads((SAMPLES / "inspect_log.json").read_text())
@@ -378,7 +391,7 @@ def test_exports_of_labelbox(command, tmp_path: Path):
 
 
 def test_pairs_of_labelbox_are_comparisons(command, tmp_path: Path):
-    """Where an item's metadata names two models; what is drawn on it is left out with a remark."""
+    """Where an item's metadata names two models; what is drawn on it is counted."""
     answers = [{"name": "better", "radio_answer": {"name": side}} for side in "AB"]
     rows = [labelbox(f"d{n}", "u@x.org", answer) for n, answer in enumerate(answers)]
     for row in rows:
@@ -392,7 +405,7 @@ def test_pairs_of_labelbox_are_comparisons(command, tmp_path: Path):
         ["d0", "better", "heron"],
         ["d1", "better", "otter"],
     ]
-    assert "left out: projects.value.labels.annotations.objects." in done.stdout
+    assert "rows that hold no answer of labelbox: 2." in done.stdout
 
 
 def test_labels_of_doccano(command, tmp_path: Path):

@@ -31,7 +31,10 @@ def row_of(table: TableName, *sources: BaseModel | None, **given: Any) -> Row:
     that has one; lists and the like as JSON."""
     for column, place, name in _fields(table, tuple(map(type, sources)), tuple(given)):
         value = getattr(sources[place], name)
-        given[column] = value if value is None or type(value) in _PLAIN else _cell(value)
+        if value is not None and type(value) not in _PLAIN:
+            value = int(value) if isinstance(value, bool) else value
+            value = json_cell(value) if isinstance(value, list | dict | BaseModel) else value
+        given[column] = value
     return given
 
 
@@ -43,18 +46,12 @@ def _fields(table: TableName, kinds: tuple[type[Any], ...], given: tuple[str, ..
         (column, place, name)
         for column, name in names
         if column not in given
-        for place in [n for n, kind in enumerate(kinds) if _has(kind, name)][:1]
+        for place in [
+            n
+            for n, kind in enumerate(kinds)
+            if name in getattr(kind, "model_fields", ()) or isinstance(getattr(kind, name, None), property)
+        ][:1]
     )
-
-
-def _has(kind: type[Any], name: str) -> bool:
-    return name in getattr(kind, "model_fields", ()) or isinstance(getattr(kind, name, None), property)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return int(value)
-    return json_cell(value) if isinstance(value, list | dict | BaseModel) else value
 
 
 def json_cell(value: object) -> str:

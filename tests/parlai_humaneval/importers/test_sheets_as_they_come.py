@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.tables.files import read_tables
 
 
@@ -176,3 +178,13 @@ def test_a_column_to_rename_that_no_file_has_is_named_before_its_new_name(comman
     """Guards advice on the new name, where the old one is misspelt."""
     text = "rater,model,dialogue,fluency\nann,gpt,d1,4\n"
     assert "No file has a column foo to rename" in imported(command, tmp_path, text, "--rename", "foo=bar").stderr
+
+
+def test_whole_dialogues_are_not_compared_with_the_words_of_scales(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the import of large files, which took minutes; and answers in words beside one long text."""
+    compared: list[str] = []
+    plain = vocabulary._plain
+    monkeypatch.setattr(vocabulary, "_plain", lambda word: compared.append(word) or plain(word))
+    answers = pd.Series(["agree"] * 30 + ["disagree"] * 20 + ["I agree. " * 1000])
+    assert vocabulary.in_numbers(answers)[0] == {"agree": 4, "disagree": 2}
+    assert sorted(compared) == ["agree", "disagree"]

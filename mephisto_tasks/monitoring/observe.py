@@ -343,10 +343,10 @@ def _pay(books: Books, remaining: int | None) -> status.Pay | None:
         paid_in_sandbox=float(paid_in_sandbox),
         to_spend=None if remaining is None else float(remaining * reward),
         currency=currency,
-        also=[_pay_in(books, other) for other in books.currencies if other != currency],
+        also=[
+            status.PayIn(currency=other, owed=float(owed), paid=float(paid), written=float(written))
+            for other in books.currencies
+            if other != currency
+            for owed, paid, written in [books.totals(other)]
+        ],
     )
-
-
-def _pay_in(books: Books, currency: str) -> status.PayIn:
-    owed, paid, written = map(float, books.totals(currency))
-    return status.PayIn(currency=currency, owed=owed, paid=paid, written=written)

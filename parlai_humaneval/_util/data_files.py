@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import re
 from collections import Counter
@@ -37,9 +39,11 @@ def packaged(name: str) -> Path:
 
 def read_text(path: Path, expected: str = "", error: type[HumanevalError] = DataError) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
-    except OSError as problem:
-        what = f"cannot be read ({problem.strerror})"
+        content = path.read_bytes()
+        content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+        return io.StringIO(content.decode("utf-8-sig"), newline=None).read()  # some editors put a mark in front
+    except (OSError, EOFError) as problem:
+        what = f"cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise error(what, where=path, try_=expected, misspelt=nearest_file(path)) from problem
     except UnicodeDecodeError as problem:
         what = f"is not text in UTF-8 (byte {problem.start + 1})"

@@ -58,16 +58,13 @@ class Problem:
     def __str__(self) -> str:
         text = self.fact
         for advice in self.try_:
-            text += f" {_capitalised(advice)}" if text.endswith(_SENTENCE_ENDS) else f"; {advice}"
+            # A sentence begins with a capital letter, but names of commands and options keep their letters.
+            begins = advice[:1].upper() if advice.partition(" ")[0].isalpha() else advice[:1]
+            text += f" {begins}{advice[1:]}" if text.endswith(_SENTENCE_ENDS) else f"; {advice}"
         return text
 
     def within(self, where: object) -> Problem:
         return replace(self, where=": ".join(filter(None, (str(where), self.where))))
-
-
-def _capitalised(text: str) -> str:
-    """As a sentence begins; names of commands and options keep their letters."""
-    return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
 
 
 class HumanevalError(Exception):

@@ -263,11 +263,11 @@ def _show_understood(found: Sequence[Understood]) -> None:
     for seen in found:
         say(f"{seen.source}: {counted(seen.rows, 'row')} → {seen.table}", err=True)
         values = {f"{name} (values)": said for name, said in seen.values.items()}
-        for column, origin in {**seen.columns, **values}.items():
+        for column, origin in {**seen.columns, **values}.items() if seen.rows else ():
             say(f"  {column} ← {origin}", err=True)
         if seen.passed:
             say(f"  passed through: {', '.join(map(visible, seen.passed))}", err=True)
-        for title, row in (("first row", seen.before), ("becomes", seen.after)):
+        for title, row in (("first row", seen.before), ("becomes", seen.after)) if seen.rows else ():
             cells = (f"{visible(name)} {on_one_line(visible(str(cell)), SHOWN_CELL)}" for name, cell in row.items())
             say(f"  {title}: {', '.join(cells)}", err=True)
         for guess in seen.guesses:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
@@ -22,7 +23,13 @@ Form = Literal["auto", "messages", "acute_pairs", "model_chat", "exchange", "tex
 FORMS: tuple[Form, ...] = get_args(Form)
 SHAPES: Mapping[str, str] = read_yaml(packaged("dialogue_forms.yaml"))
 _IDS = ("dialogue_id", "id", "conversation_id", "conv_id", "question_id", "uuid")
-_ASKED, _REPLIED = ("question", "prompt"), ("answer", "response")
+_ASKED, _REPLIED = ("question", "prompt", "instruction"), ("answer", "response", "output")
+_PAIRS = (
+    ("chosen", "rejected"),
+    *((f"{name}_{one}", f"{name}_{two}") for one, two in ("ab", "12") for name in ("conversation", *_REPLIED)),
+)
+"""Fields that hold two conversations, or two answers to one question."""
+_UNNAMED = {"chosen": "chosen", "rejected": "rejected"}
 _MODELS = ("model", "model_name", "model_id", "generator")
 EMPTY = "…"  # Stands for a message without text between two others, so that both speakers keep their turns
 
@@ -50,7 +57,7 @@ def acts_of(dialog: Sequence[Any], where: str, error: type[HumanevalError] = Dat
 def form_of(data: Any) -> Form | None:
     """Which of these forms the data of a line are in; None: none of them."""
     if isinstance(data, list):
-        return "messages" if data and parts.is_message(data[0]) else None
+        return "messages" if data and parts.is_message(data[0]) and form_of(data[0]) is None else None
     if not isinstance(data, Mapping):
         return None
     if isinstance(data.get("dialogue_dicts"), list):
@@ -197,23 +204,18 @@ def _model_chat(data: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _sides(data: Mapping[str, Any]) -> dict[str, tuple[Any, list[Any]]]:
-    """Side → its model and messages: of an arena, or of two answers of which one was chosen. If the file does not name
-    the models, they are called chosen and rejected."""
-    cells = {
-        side: data[side] if isinstance(data[side], str) else json.dumps(data[side])
-        for side in ("chosen", "rejected")
-        if data.get(side) and isinstance(data[side], (str, list))
-    }
-    if len(cells) == 2:
-        asked = data.get("prompt") or data.get("question") or ""
-        asked = asked if isinstance(asked, str) else json.dumps(asked)
-        told = {side: parts.told_in(asked, cell) for side, cell in cells.items()}
-        return {side: (data.get(f"{side}_model") or side, [*told[side][0], *told[side][1]]) for side in cells}
-    return {
-        side: (data.get(f"model_{side}"), data[f"conversation_{side}"])
-        for side in ("a", "b")
-        if isinstance(data.get(f"conversation_{side}"), list)
-    }
+    """Side → its model and messages, of the first of :data:`_PAIRS` that is there. If the file does not name the models of
+    two answers of which one was chosen, they are called chosen and rejected."""
+    asked = parts.first_of(data, _ASKED) or ""
+    asked = asked if isinstance(asked, str) else json.dumps(asked)
+    for names in _PAIRS:
+        cells = {name.rpartition("_")[2]: data[name] for name in names if isinstance(data.get(name), (str, list))}
+        if len(cells) == 2 and all(cells.values()):
+            models = {side: (f"{side}_model", f"model_{side}", f"generator_{side}") for side in cells}
+            texts = {side: cell if isinstance(cell, str) else json.dumps(cell) for side, cell in cells.items()}
+            told = {side: [*chain(*parts.told_in(asked, text))] for side, text in texts.items()}
+            return {side: (parts.first_of(data, models[side]) or _UNNAMED.get(side), told[side]) for side in cells}
+    return {}
 
 
 def _id(data: Any) -> str:

@@ -6,6 +6,7 @@
   ``parlai interactive`` and this project's own self-chats write it; a metadata file beside it is read, too.
 - **ParlAI's text format**: ``text:…<TAB>labels:…<TAB>episode_done:True``, an exchange a line.
 - **Chats** of other projects, as JSON objects (one a line, or a list) or as text: :mod:`.chats`.
+- **Tables** (CSV, Excel, Parquet), a dialogue a row, with the columns that chats in JSON have.
 - **fbdialog**: ``1 text<TAB>reply``, an exchange a line; a dialogue begins where the numbers do (ConvAI2's files).
 
 JSON may hold ``entities``, speaker → who that is: a model's name, or ``human``. The format is told by the
@@ -14,7 +15,9 @@ first line. An error names the file, the line and what was expected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any
@@ -26,7 +29,7 @@ from parlai_humaneval._util.data_files import DataError, Sentence, packaged, par
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.dialogues.chats import EMPTY, SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
-from parlai_humaneval.dialogues.messages import is_text, texts_of
+from parlai_humaneval.dialogues.messages import is_text, json_in, texts_of
 
 FIRST, SECOND = "speaker_1", "speaker_2"
 """Speakers of formats that do not name them; the first is the one that a model would hear."""
@@ -334,6 +337,7 @@ def _of_file(model_file: str) -> str:
 __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
 
 OWN_ID = "give each dialogue an id of its own, or name its model"
+TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of its model
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
@@ -349,7 +353,7 @@ def load_dialogues(
     be recognised. ``system``: system messages are context. ``name``: begins the ids of dialogues without one. Raises
     DataError: the file cannot be read, is empty, or has a line that is not of its format; a dialogue of fewer than two
     lines, or of other than two speakers; an id of one model given twice; an entity of nobody who speaks."""
-    numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
+    numbered = [(number, line) for number, line in _lines(path) if line.strip()]
     if not numbered:
         raise DataError("is empty", where=path, try_=f"expected {SHAPES['any']}")
     seen: dict[str, Dialogue] = {}
@@ -394,6 +398,35 @@ def load_dialogues(
             try_=f"name one of the speakers, {', '.join(speakers)}",
         )
     return dialogues
+
+
+def _lines(path: Path) -> Iterable[Numbered]:
+    """The lines of a file; of a table, its rows as JSON, numbered as in a spreadsheet."""
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if ending not in TABLES:
+        return enumerate(text_lines(read_text(path)), start=1)
+    import pandas as pd  # imported here, because most files are no tables
+
+    text = read_text(path) if ending in (".csv", ".tsv") else ""
+    try:
+        if text:
+            mark = max(",;\t", key=text.partition("\n")[0].count)
+            frame = pd.read_csv(io.StringIO(text), sep=mark, dtype=str, keep_default_na=False)
+        else:
+            frame = pd.read_excel(path, dtype=str) if ending == ".xlsx" else pd.read_parquet(path)
+    except Exception as error:  # each package has errors of its own
+        raise DataError(f"cannot be read as a table ({error})", where=path, try_="save it as JSON lines") from error
+    rows = text_lines(
+        frame.rename(columns=lambda name: str(name).strip().lower()).to_json(orient="records", lines=True)
+    )
+    return enumerate((json.dumps(_nested(json.loads(row))) for row in rows), start=2)
+
+
+def _nested(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a table with what is JSON in its cells, such as lists of messages."""
+    cells = {name: cell for name, cell in row.items() if cell not in (None, "")}
+    inside = {name: json_in(cell) for name, cell in cells.items() if isinstance(cell, str) and cell[0] in "[{"}
+    return {**cells, **{name: data for name, data in inside.items() if isinstance(data, dict) or form_of(data)}}
 
 
 def _of_model(dialogue: Dialogue) -> Dialogue:

@@ -30,11 +30,12 @@ def load_sources(
     samples: Callable[[], Sequence[Dialogue]],
 ) -> list[Dialogue]:
     """The dialogues of all entries, in their order. ``entries``: paths of files or of folders (every ``*.jsonl`` in
-    them); ``{file: …, entities: …}``, where ``entities`` says who the speakers are, a name for both or speaker → name, with
-    ``form`` (:data:`.chats.FORMS`) and ``system`` (true: system messages are context) where they are needed;
-    ``{task: NAME}`` of a live task, with ``setting`` of those settings of its technique alone; or :data:`PACKAGED`.
-    ``read_task``: its records, by the task's name. ``samples``: what :data:`PACKAGED` stands for. Raises DataError: an
-    entry that is none of these, a file that cannot be used, nothing at all, or an id that two of them have."""
+    them, else every ``*.json`` or ``*.csv``); ``{file: …, entities: …}``, where ``entities`` says who the speakers are, a
+    name for both or speaker → name, with ``form`` (:data:`.chats.FORMS`) and ``system`` (true: system messages are
+    context) where they are needed; ``{task: NAME}`` of a live task, with ``setting`` of those settings of its technique
+    alone; or :data:`PACKAGED`. ``read_task``: its records, by the task's name. ``samples``: what :data:`PACKAGED` stands
+    for. Raises DataError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
+    them have."""
     known: dict[str, Dialogue] = {}
     names: dict[str, Path] = {}
     for entry in entries:
@@ -105,9 +106,11 @@ def _of_entry(
 
 def _of_path(name: str | Path, names: dict[str, Path], **how: Any) -> Iterator[Dialogue]:
     path = Path(name).expanduser()
-    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    endings = ("*.jsonl", "*.json", "*.csv")
+    files = next(filter(None, (sorted(path.glob(one)) for one in endings)), []) if path.is_dir() else [path]
     if not files:
-        raise DataError("there is no *.jsonl file in this folder", where=path, try_="name the files themselves")
+        what = "there is no *.jsonl, *.json or *.csv file in this folder"
+        raise DataError(what, where=path, try_="name the files themselves")
     for file in files:
         yield from load_dialogues(file, name=_called(file, names), **how)
 

@@ -27,6 +27,9 @@ from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell
 from parlai_humaneval.tables.schema import TABLES, TableName
 
 _ANY_WORD, _NAME = re.compile(r"~(\w+)"), re.compile(r"[\w-]+")
+_MARKS = re.compile(r"(?<!\w)~|[@#]")
+_PLACES = {"@row": "the number of each row", "@folder": "the name of the folder"}
+SEEN = 1000  # Rows that say which of several fields a file has
 SNIFFED = 20  # Rows by which a form is recognised
 _RANKED = object()  # In the place of a ranking that became comparisons
 _Made = tuple[Data, Data]  # An answer with our columns, and the row of the file that it was read from
@@ -259,7 +262,8 @@ def _read(
     answered = apart.answers
     if form.criteria and "alone" in form.criteria and name in answered and answered[name].nunique() == 1:
         answered = answered.assign(**{name: form.criteria["alone"]})
-    of_columns = {column: _origin(spec) for column, spec in form.columns.items() if column in frame}
+    seen, held = [row for _, row in made[:SEEN]], frame.columns[frame.notna().any()]
+    of_columns = {column: _origin(spec, seen) for column, spec in form.columns.items() if column in held}
     of_columns |= {"simulated": "raters that are programs"} if "simulated" in frame else {}
     if form.criteria:
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
@@ -397,7 +401,8 @@ def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:
     if form.passing:
         specs = (spec if isinstance(spec, list) else [spec] for spec in form.columns.values())
         whole = [[name for name in names if isinstance(name, str)] for names in specs]
-        plain = {next((name for name in names if row.get(name) not in (None, "")), "") for names in whole}
+        plain = {name for names in whole for name in names if row.get(name) in (None, "")}
+        plain |= {next((name for name in names if row.get(name) not in (None, "")), "") for names in whole}
         held = {form.criteria["at"]} if form.criteria else set()
         left = row.keys() - {PLACE, "item", form.lift, *form.each, *form.drop, *plain, *held}
         found = {name: cell for name, cell in row.items() if name in left}
@@ -429,10 +434,15 @@ def _with_scales(scales: Mapping[str, tuple[float, float]], form: Form, frame: p
     return guesses
 
 
-def _origin(spec: Any) -> str:
+def _origin(spec: Any, rows: Sequence[Data] = ()) -> str:
+    """A field in words; of a list, those that these ``rows`` have."""
     if isinstance(spec, list):
-        return " or ".join(map(_origin, spec))
+        taken = {next((n for n, one in enumerate(spec) if fields.take(row, one) not in (None, "")), -1) for row in rows}
+        return " or ".join(_origin(one) for n, one in enumerate(spec) if n in taken or taken <= {-1})
     if isinstance(spec, dict):
-        plain = (_origin(value) for value in spec.values() if isinstance(value, (str, list)))
-        return next(plain, ", ".join(spec.get("one_hot", ())))
-    return f"“{spec[1:]}”" if spec.startswith("=") else _ANY_WORD.sub(r"\1", " ".join(spec.split()))
+        named = spec.get("one_hot") or spec.get("agree", ())
+        plain = (_origin(value) for value in spec.values() if isinstance(value, str if named else (str, list)))
+        return next(plain, ", ".join(named))
+    if spec.startswith("=") or spec in _PLACES:
+        return _PLACES.get(spec, f"“{spec[1:]}”")
+    return _MARKS.sub("", " ".join(spec.split())).replace("~", " | ")

@@ -33,6 +33,7 @@ LONGEST = 100  # Characters of an address
 _ADDRESS = re.compile("|".join(WORDS["addresses"]), re.IGNORECASE)
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
 _WHOLE, _IMPORT_ID = re.compile(r"(-?\d+)\.0"), '{"ImportId"'
+LONGEST_STEP = 200  # Letters of an answer that may be a step of a scale
 MINUS = "−"  # as forms and printed scales write it
 _DECIMAL_COMMA = re.compile(r"(-?\d{1,3}),(\d{1,2})")
 _LEADING_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:[-–—:：.,)(（=]\s*[^\d\s].*|/\s*\d+)", re.DOTALL)
@@ -417,13 +418,15 @@ def in_numbers(values: Iterable[Any], beside: Set[str] = frozenset()) -> tuple[d
     if len(numbered) == len(words):
         return numbered, {}
 
+    plain = {word: _plain(word) for word in every if len(word) <= LONGEST_STEP}  # whole dialogues would take minutes
+
     def fit(scale: dict[str, int]) -> tuple[int, int, int, int]:
-        held = {word: scale[plain] for word in every if (plain := _plain(word)) in scale}
+        held = {word: scale[short] for word, short in plain.items() if short in scale}
         answers = sum(every[word] for word in held)
         return answers, len({*held.values()}), len(beside & scale.keys()), -max(scale.values())
 
     scale = max(_SCALES, key=fit)
-    known = {word: scale[_plain(word)] for word in words if _plain(word) in scale}
+    known = {word: scale[short] for word, short in plain.items() if word in words and short in scale}
     if len(words) < len(every) or sum(every[word] for word in known) < MOSTLY * every.total():
         return {}, {}
     return known, scale

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import PrivateAttr, SerializeAsAny
 
@@ -30,7 +30,8 @@ class RowsSection(Section):
         return [table_of(*self._said, self.rows)]
 
     def figures(self) -> list[Figure]:
-        items = [item for field in type(self.rows[0]).model_fields.items() for item in _estimates(*field)]
+        named = [(name, item) for name, field in type(self.rows[0]).model_fields.items() for item in field.metadata]
+        items = [(name, item) for name, item in named if isinstance(item, Estimate) and not item.path]
         names = [one.name for one in published_by(type(self.rows[0])) if isinstance(one, Column) and one.kind == "text"]
         return [
             figure
@@ -46,10 +47,6 @@ class RowsSection(Section):
 
     def methods(self) -> list[Method]:
         return self._methods
-
-
-def _estimates(name: str, field: Any) -> list[tuple[str, Estimate]]:
-    return [(name, item) for item in field.metadata if isinstance(item, Estimate) and not item.path]
 
 
 def analysis(

@@ -84,15 +84,12 @@ def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | Non
     """Two tries for one reply as one: tokens, cost and requests are added; names and reasons are the second's."""
     if first is None or second is None:
         return second or first
-    counts = {key: _added(getattr(first, key), getattr(second, key)) for key in _COUNTS}
+    both = {key: [one for one in (getattr(first, key), getattr(second, key)) if one is not None] for key in _COUNTS}
+    counts = {key: sum(known) if known else None for key, known in both.items()}
     return second.model_copy(update={**counts, "currency": second.currency or first.currency})
 
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "cost", "requests", "outage_s")
-
-
-def _added(first: float | None, second: float | None) -> float | None:
-    return second if first is None else first if second is None else first + second
 
 
 class Withdrawn(Record):

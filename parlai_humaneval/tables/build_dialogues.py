@@ -43,12 +43,12 @@ def _fields(table: TableName, kinds: tuple[type[Any], ...], given: tuple[str, ..
         (column, place, name)
         for column, name in names
         if column not in given
-        for place in [n for n, kind in enumerate(kinds) if _has(kind, name)][:1]
+        for place in [
+            n
+            for n, kind in enumerate(kinds)
+            if name in getattr(kind, "model_fields", ()) or isinstance(getattr(kind, name, None), property)
+        ][:1]
     )
-
-
-def _has(kind: type[Any], name: str) -> bool:
-    return name in getattr(kind, "model_fields", ()) or isinstance(getattr(kind, name, None), property)
 
 
 def _cell(value: Any) -> Any:

@@ -116,14 +116,12 @@ class Entry:
 
     @property
     def disagreement(self) -> float | None:
-        apart = [_apart(a, b) for given in self.values.values() for a, b in combinations(given[:40], 2)]
+        apart = [
+            min(1.0, abs(a - b)) if isinstance(a, float) and isinstance(b, float) else float(a != b)
+            for given in self.values.values()
+            for a, b in combinations(given[:40], 2)
+        ]
         return sum(apart) / len(apart) if apart else None
-
-
-def _apart(first: Any, second: Any) -> float:
-    if isinstance(first, float) and isinstance(second, float):
-        return min(1.0, abs(first - second))
-    return float(first != second)
 
 
 def entries(tables: Tables, pictures: Container[str] = ()) -> list[Entry]:
@@ -135,7 +133,10 @@ def entries(tables: Tables, pictures: Container[str] = ()) -> list[Entry]:
         made.add(tables.judges, "judge")
     for answer, given in made.unread:
         if "says" not in answer:
-            answer["says"] = list(_as_given(given))
+            # Answers that stand in no other table, such as those of attention checks, in the words of the record.
+            of = json_in(given) if isinstance(json_in(given), list) else []
+            told = [one for one in of if isinstance(one, dict) and one.get("option")]
+            answer["says"] = [(str(one.get("question_id", "")), str(one["option"])) for one in told]
     every = list(made.all.values())
     for entry in every:
         _settle(entry)
@@ -462,14 +463,6 @@ def _reply(row: Row, settings: str) -> Reply:
     _put(reply, position=int(row.get("position") or 0), **{name: row.get(name) for name in ("blocked", "thoughts")})
     _put(reply, withdrawn=[str(one.get("text", "")) for one in again] if isinstance(again, list) else None)
     return reply
-
-
-def _as_given(answers: str | None) -> Iterator[tuple[str, str]]:
-    """Answers that stand in no other table, such as those of attention checks, in the words of the record."""
-    given = json_in(answers)
-    for one in given if isinstance(given, list) else ():
-        if isinstance(one, dict) and one.get("option"):
-            yield str(one.get("question_id", "")), str(one["option"])
 
 
 def _talk(dialogue: Row, settings: str, pictures: Container[str]) -> Talk:

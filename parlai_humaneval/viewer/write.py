@@ -98,7 +98,8 @@ def _index(every: Sequence[Entry]) -> dict[str, Any]:
     """A list for each column, in the order of entries; of a facet its values, and which of them each entry has."""
     facets = {}
     for facet in FACETS:
-        values = sorted({value for entry in every for value in entry.facets.get(facet, ())}, key=_by_number)
+        given = {value for entry in every for value in entry.facets.get(facet, ())}
+        values = sorted(given, key=lambda one: (float(one) if one.isascii() and one.isdigit() else float("inf"), one))
         places = {value: place for place, value in enumerate(values)}
         of = [sorted(places[value] for value in entry.facets.get(facet, ())) for entry in every]
         if values:
@@ -114,7 +115,3 @@ def _index(every: Sequence[Entry]) -> dict[str, Any]:
         "disagreement": [None if (apart := entry.disagreement) is None else round(apart, 3) for entry in every],
         "facets": facets,
     }
-
-
-def _by_number(value: str) -> tuple[float, str]:
-    return (float(value) if value.isascii() and value.isdigit() else float("inf"), value)

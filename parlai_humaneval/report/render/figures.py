@@ -76,19 +76,14 @@ def heat_colour(value: float | None, scale: str) -> tuple[str, str]:
     else:
         depth = min(1.0, max(-1.0, 2 * value - 1 if scale == "share" else value))
         colour = _between(_WHITE, _BLUE if depth > 0 else _ORANGE, abs(depth))
-    return ("#" + "".join(f"{round(255 * part):02x}" for part in colour)), _LIGHT_INK if _luminance(
-        colour
-    ) < _TURN else _DARK_INK
+    red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
+    is_dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < _TURN
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colour), _LIGHT_INK if is_dark else _DARK_INK
 
 
 def _between(start: Rgb, end: Rgb, depth: float) -> Rgb:
     red, green, blue = (a + (b - a) * depth for a, b in zip(start, end, strict=True))
     return red, green, blue
-
-
-def _luminance(colour: Rgb) -> float:
-    red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 if TYPE_CHECKING:

@@ -249,11 +249,7 @@ def _written_before(folder: Path) -> set[str]:
         listed = json.loads((folder / NUMBERS).read_text(encoding="utf-8"))[FILES]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
-    names = listed if isinstance(listed, list) else []
-    return {name for name in names if isinstance(name, str) and _is_within(name) and (folder / name).is_file()}
-
-
-def _is_within(name: str) -> bool:
-    """Whether it names a file of a report's folder, or of the viewer in it."""
-    path = Path(name)
-    return path.name == name or (path.parts[0] == VIEWER and ".." not in path.parts)
+    names = [(name, Path(name)) for name in (listed if isinstance(listed, list) else []) if isinstance(name, str)]
+    # Files of a report's folder, or of the viewer in it.
+    within = {name for name, path in names if path.name == name or (path.parts[0] == VIEWER and ".." not in path.parts)}
+    return {name for name in within if (folder / name).is_file()}

@@ -88,7 +88,11 @@ def build(tables: Tables, options: Options) -> WithJudge | None:
     except TableError as error:
         trouble = str(error)
     decided = set(decided_designs(tables))
-    rows = [_row(result) for result in results]
+    names = ("technique", "setting", "metric")
+    rows = [
+        WithJudgeRow(**{name: str(of.details[name]) for name in names}, what=of.name, result=of, said=of.notes[0])
+        for of in results
+    ]
     # A study of ratings decides by all criteria together, and has no metric.
     kept = [row for row in rows if not decided & {(row.technique, row.setting, of) for of in (row.metric, "")}]
     section = WithJudge(judge=options.judge, rows=kept, trouble=trouble)
@@ -96,8 +100,3 @@ def build(tables: Tables, options: Options) -> WithJudge | None:
     best = max(kept, key=lambda row: row.gain, default=None)
     helped = best if best is not None and best.gain > 1 else None
     return section.model_copy(update=told("with_judge", s=section, best=helped, passed_over=passed_over, most=NAMED))
-
-
-def _row(result: Result) -> WithJudgeRow:
-    names = {name: str(result.details[name]) for name in ("technique", "setting", "metric")}
-    return WithJudgeRow(**names, what=result.name, result=result, said=result.notes[0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -21,7 +21,7 @@ from scipy.special import ndtr
 
 from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval._util.data_files import packaged, read_text
-from parlai_humaneval._util.text import UNSPACED
+from parlai_humaneval._util.text import UNSPACED, on_one_line
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import holm
 from parlai_humaneval.statistics.core.result import Result
@@ -173,11 +173,7 @@ def words_in(text: str) -> set[str]:
     }
     if spaced is text:
         return words
-    return words | {pair for run in UNSPACED.findall(text) for pair in _pairs(run)}
-
-
-def _pairs(run: str) -> Iterator[str]:
-    yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
+    return words | {run[at : at + 2] for run in UNSPACED.findall(text) for at in range(max(1, len(run) - 1))}
 
 
 def telling_words(
@@ -240,14 +236,9 @@ def telling_words(
                 log_odds=float(log_odds[row, column]),
                 z=float(z[row, column]),
                 p_holm=float(p),
-                example=_cut(examples[model, words[column]]),
+                example=on_one_line(examples[model, words[column]], EXAMPLE),
             )
             for column, p in sorted(zip(columns, p_values[row], strict=True), key=lambda item: -z[row, item[0]])
             if z[row, column] > 0
         ]
     return found
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= EXAMPLE else f"{line[: EXAMPLE - 1]}…"

@@ -126,11 +126,11 @@ def most_groups(pairs: pd.DataFrame, values: npt.ArrayLike) -> int:
 
 
 def _large(rows: pd.DataFrame) -> dict[object, pd.DataFrame]:
-    return {value: of for value, of in rows.groupby("value", sort=True) if _is_large(of)}
-
-
-def _is_large(rows: pd.DataFrame) -> bool:
-    return bool((rows["outcome"] != 0).sum() >= FEWEST and rows["worker_id"].nunique() >= clustered.MIN_CLUSTERS)
+    return {
+        value: of
+        for value, of in rows.groupby("value", sort=True)
+        if (of["outcome"] != 0).sum() >= FEWEST and of["worker_id"].nunique() >= clustered.MIN_CLUSTERS
+    }
 
 
 def _rates(rows: pd.DataFrame, value: str, names: dict[str, str], level: float) -> Iterator[GroupRate]:

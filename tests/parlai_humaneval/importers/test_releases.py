@@ -13,7 +13,7 @@ import pytest
 from release_counts import RATINGS, SAMPLES, VOTES, arena, inspect_log, paths_of, rows_of
 
 from parlai_humaneval.cli.import_data import ALIASES, RELEASES, SAVED
-from parlai_humaneval.importers.releases import releases
+from parlai_humaneval.importers.releases import _origin, releases
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.comparisons import build
@@ -401,3 +401,35 @@ def test_samples_of_the_harness_are_dialogues(command, tmp_path: Path, arguments
     assert [(line["who"], line["text"].strip()) for line in talk["lines"]] == [("human", "2+2?"), ("heron", said)]
     (answer,) = entry.details()["answers"]
     assert {("heron: acc", "1"), ("target", "4!")} <= {*answer["says"]}
+
+
+def test_the_fields_that_were_taken_are_named_and_reasons_are_read(command, tmp_path: Path) -> None:
+    """Guards what a person checks before anything is written: no field that the file lacks, none twice, and no marks of the
+    list of formats; and the reasons, without which the report has no words to tell models apart."""
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    votes = [
+        {"question_id": f"q{n}", "model_a": "x", "model_b": "y", "winner": "model_a", "evaluation_session_id": "s1",
+         "conversation_a": talk, "conversation_b": talk, "reason": reason}
+        for n, reason in enumerate(["It is short.", ""])
+    ]  # fmt: skip
+    (tmp_path / "votes.json").write_text(json.dumps(votes), encoding="utf-8")
+    done = command(tmp_path / "votes.json", "--json")
+    understood = json.loads(done.stdout)["understood"][0]
+    named = {name: understood["columns"][name] for name in ("item_id", "worker_id", "reason")}
+    assert named == {"item_id": "question_id", "worker_id": "evaluation_session_id", "reason": "reason"}
+    assert "rounds" not in understood["columns"]
+    assert "arena_reason" not in read_tables(command.out).comparisons
+    assert read_tables(command.out).comparisons["reason"].tolist()[0] == "It is short."
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("{question_id}:{turn}:{model_a~model_b}", "{question_id}:{turn}:{model_a | model_b}"),
+        ("{#instruction+input}:{~model_a~~model_b}", "{instruction+input}:{model_a | model_b}"),
+        ({"agree": ["g1_winner", "g2_winner"], "but": []}, "g1_winner, g2_winner"),
+        (["worker", "@row"], "worker or the number of each row"),
+    ],
+)
+def test_a_field_is_named_in_words(field: Any, words: str) -> None:
+    assert _origin(field) == words

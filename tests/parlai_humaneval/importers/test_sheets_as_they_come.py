@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.tables.files import read_tables
 
 
@@ -176,3 +178,40 @@ def test_a_column_to_rename_that_no_file_has_is_named_before_its_new_name(comman
     """Guards advice on the new name, where the old one is misspelt."""
     text = "rater,model,dialogue,fluency\nann,gpt,d1,4\n"
     assert "No file has a column foo to rename" in imported(command, tmp_path, text, "--rename", "foo=bar").stderr
+
+
+def test_whole_dialogues_are_not_compared_with_the_words_of_scales(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the import of large files, which took minutes; and answers in words beside one long text."""
+    compared: list[str] = []
+    plain = vocabulary._plain
+    monkeypatch.setattr(vocabulary, "_plain", lambda word: compared.append(word) or plain(word))
+    answers = pd.Series(["agree"] * 30 + ["disagree"] * 20 + ["I agree. " * 1000])
+    assert vocabulary.in_numbers(answers)[0] == {"agree": 4, "disagree": 2}
+    assert sorted(compared) == ["agree", "disagree"]
+
+
+@pytest.mark.parametrize(
+    "header", ["题号,评审,模型A,模型B,胜者", "Frage;Bewerterin;Modell A;Modell B;Sieger"], ids=["Chinese", "German"]
+)
+def test_headings_in_other_languages_are_known(command, tmp_path: Path, header: str) -> None:
+    """Guards votes with no option at all: the words for winners were known, but not those for the columns."""
+    mark = ";" if ";" in header else ","
+    text = "\n".join([header, *(mark.join([f"q{n}", f"r{n % 2}", "x", "y", "x"]) for n in range(4))])
+    assert imported(command, tmp_path, text).exit_code == 0
+    votes = read_tables(command.out).comparisons
+    assert votes["item_id"].tolist() == ["q0", "q1", "q2", "q3"]
+    assert votes[["model_a", "model_b", "winner"]].drop_duplicates().values.tolist() == [["x", "y", "x"]]
+    assert votes["worker_id"].nunique() == 2
+
+
+def test_of_an_empty_table_nothing_is_shown(command, tmp_path: Path) -> None:
+    """Guards the import of what ``export`` wrote, of which most tables are empty."""
+    (tmp_path / "in").mkdir()
+    text = "dialogue_id,worker_id,model,criterion,value\n"
+    (tmp_path / "in" / "ratings.csv").write_text(text + "d,w,x,fun,3\n", encoding="utf-8")
+    (tmp_path / "in" / "points.csv").write_text(
+        "dialogue_id,worker_id,technique,model,points,rank,n_turns\n", encoding="utf-8"
+    )
+    said = command("--from", "tables", tmp_path / "in", "--yes").stderr
+    assert "points.csv: 0 rows → points" in said
+    assert said.count("first row:") == said.count("becomes:") == 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -267,6 +270,66 @@ def test_questions_with_their_answers_are_dialogues_that_pair_by_the_question(tm
     assert "form=exchange (user = human, assistant = alpha)" in taken_as(found)[0]
     with pytest.raises(DataError, match="not in form=exchange"):
         read(tmp_path / "c.jsonl", json.dumps({"question": "Hi!"}), form="exchange")
+
+
+ANSWERS = [
+    {"id": str(n), "model": model, "prompt": "What, then?", "response": "A\nB"} for n in (0, 1) for model in "xy"
+]
+TWO: dict[str, Any] = {"model_a": "x", "model_b": "y", "prompt": "What?", "response_a": "Rain.", "response_b": "Sun."}
+OUTPUTS = [{"instruction": "What?", "output": "A", "generator": model} for model in "xy"]
+TEXTS = [{"id": model, "model": model, "text": "User: Hi!\nAssistant: A"} for model in "xy"]
+JUDGED: dict[str, Any] = {
+    "instruction": "What?",
+    "output_1": "Rain.",
+    "generator_1": "x",
+    "output_2": "Sun.",
+    "generator_2": "y",
+}
+ARENA = [{"role": "user", "content": "What?"}, {"role": "assistant", "content": "Rain."}]
+
+
+def _csv(rows: list[dict[str, Any]], mark: str = ",") -> bytes:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, [*rows[0]], delimiter=mark)
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue().encode("utf-8-sig")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "count"),
+    [
+        ("answers.csv", _csv(ANSWERS), 4),
+        ("answers.tsv.gz", gzip.compress(_csv(ANSWERS, "\t")), 4),
+        (
+            "german.csv",
+            _csv([{"Model": row["model"], "Question": "Was?", "Answer": "A"} for row in ANSWERS[:2]], ";"),
+            2,
+        ),
+        ("pairs.csv", _csv([TWO]), 2),
+        ("judged.json", json.dumps([JUDGED]).encode(), 2),
+        ("arena.csv", _csv([{**TWO, "conversation_a": json.dumps(ARENA), "conversation_b": json.dumps(ARENA)}]), 2),
+        ("outputs.json", json.dumps(OUTPUTS).encode(), 2),
+        ("texts.json", json.dumps(TEXTS).encode(), 2),
+    ],
+)
+def test_answers_of_two_models_in_the_files_that_people_have(
+    tmp_path: Path, name: str, content: bytes, count: int
+) -> None:
+    """Guards tables and gzip, two answers in a row, AlpacaEval's outputs, and a list of texts with ids, which is no list
+    of what twelve people said."""
+    (tmp_path / name).write_bytes(content)
+    found = load_sources([tmp_path / name if name.endswith(".gz") else tmp_path], list, list)
+    assert len(found) == count
+    assert {(*one.entities.values(),) for one in found} == {(HUMAN, "x"), (HUMAN, "y")}
+    texts = {line.text for one in found for line in one.lines}
+    assert texts <= {"What, then?", "A\nB", "Was?", "A", "What?", "Rain.", "Sun.", "Hi!"}
+
+
+def test_a_file_that_is_no_table_is_told_its_name(tmp_path: Path) -> None:
+    (tmp_path / "talks.xlsx").write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"talks\.xlsx: cannot be read as a table .*; save it as JSON lines"):
+        load_sources([tmp_path / "talks.xlsx"], list, list)
 
 
 def test_models_that_share_a_question_id_in_a_file_are_told_apart(tmp_path: Path) -> None:

@@ -157,18 +157,25 @@ class _Conversation(_Known):
     dialogue_id: str = ""
 
 
-def json_reader(form: Form, system: bool) -> Reader:
-    """A reader of JSON: our own, ParlAI's Conversations, and chats of other projects, distinguished line by line."""
+def chat_reader(form: Form, system: bool, *, is_json: bool = True) -> Reader:
+    """A reader of JSON: our own, ParlAI's Conversations, and chats of other projects, distinguished line by line. Without
+    ``is_json``, of “User: … Assistant: …”."""
 
     def drafts(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
-        metadata = _read_metadata(path)
-        for where, number, data in _parsed(path, numbered):
+        metadata = _read_metadata(path) if is_json else ({}, {})
+        for where, number, data in _parsed(path, numbered) if is_json else _texts(path):
             found = form_of(data) if form == "auto" else form
             chats = [data] if found is None else chats_of(data, found, where, system=system)
             for chat in chats:
                 yield _draft(chat, where, number, metadata)
 
     return drafts
+
+
+def _texts(path: Path) -> Iterator[Parsed]:
+    return (
+        (f"{path}, dialogue {number}", number, text) for number, text in enumerate(texts_of(read_text(path)), start=1)
+    )
 
 
 def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[Parsed]:
@@ -192,9 +199,8 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         data = {**data, "dialogue_id": str(data["dialogue_id"])}
     if isinstance(data, dict) and "dialog" in data:
         draft.format = "ParlAI conversations"
-        _take_conversation(
-            draft, data_files.validated(_Conversation, data, where, f"expected {SHAPES['conversation']}"), where
-        )
+        held = data_files.validated(_Conversation, data, where, f"expected {SHAPES['conversation']}")
+        _take_conversation(draft, held, where)
         draft.settings = {**told_settings, **draft.settings}
         # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
         people = dict.fromkeys(LOCAL_HUMANS, HUMAN)
@@ -212,18 +218,6 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
     for speaker, text in turns.said():
         draft.say(speaker, text)
     return draft
-
-
-def chat_text(system: bool) -> Reader:
-    """A reader of “User: … Assistant: …”."""
-
-    def drafts(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
-        for number, text in enumerate(texts_of(read_text(path)), start=1):
-            where = f"{path}, dialogue {number}"
-            for chat in chats_of(text, "text", where, system=system):
-                yield _draft(chat, where, number, ({}, {}))
-
-    return drafts
 
 
 def _take_conversation(draft: Draft, conversation: _Conversation, where: str) -> None:
@@ -440,13 +434,13 @@ def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) 
     number, first = numbered[0]
     first = first.strip()
     if first.startswith(("{", "[")):
-        return json_reader(form, system)
+        return chat_reader(form, system)
     if first.split(" ", 1)[0].isdecimal():
         return fbdialog
     if any(part.startswith("text:") for part in first.split("\t")):
         return parlai_text
     if is_text(first):
-        return chat_text(system)
+        return chat_reader("text", system, is_json=False)
     raise DataError("the format is not known", where=f"{path}, line {number}", try_=f"expected {SHAPES['any']}")
 
 

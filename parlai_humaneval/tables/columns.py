@@ -405,11 +405,11 @@ def refuse(
     places = np.flatnonzero(flags).tolist()
     if places:
         first = places[0]
-        expected = [wanted if isinstance(wanted, str) else wanted(place) for place in places]
-        parts = (expected[0],) if isinstance(expected[0], str) else expected[0]
+        expected = wanted if isinstance(wanted, str) else wanted(first)
+        parts = (expected,) if isinstance(expected, str) else expected
         cells = [repr(_plain(cell)) for cell in values.iloc[places]]
-        same = zip(places, cells, expected, strict=True)
-        alike = [place for place, *said in same if said == [cells[0], expected[0]]]
+        same = (place for place, cell in zip(places, cells, strict=True) if cell == cells[0])
+        alike = [place for place in same if isinstance(wanted, str) or wanted(place) == expected]
         words: Numbered = (f"{cells[0]} in row ", first, ", expected ", *parts)
         raise TableError(words, places, alike, where=f"{table}.{values.name}", try_=try_)
 

@@ -163,12 +163,9 @@ class TableError(HumanevalError, ValueError):
 
 def rows_named(places: Sequence[int | str]) -> str:
     """“row 3”, “rows 3, 5, 12–480”: rows by their places from 0, or by words for them."""
-
-    def run_of(numbered: tuple[int, int | str]) -> int | str:
-        return numbered[1] - numbered[0] if isinstance(numbered[1], int) else numbered[1]
-
     parts: list[str] = []
-    for _, run in groupby(enumerate(places), run_of):
+    # Places in a row go up as their numbers do.
+    for _, run in groupby(enumerate(places), lambda one: one[1] - one[0] if isinstance(one[1], int) else one[1]):
         names = [str(place + 1) if isinstance(place, int) else place for _, place in run]
         parts += names if len(names) < _RUN else [f"{names[0]}–{names[-1]}"]
     more = f" … ({len(places):,} in all)" if len(parts) > _MOST_RUNS else ""

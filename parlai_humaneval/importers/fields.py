@@ -141,6 +141,9 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
             return [{**_ranked(row, 0, x), "bucket": b} for b, of in held.items() if isinstance(of, list) for x in of]
         ranked = [_ranked(row, *one) for one in enumerate(held, start=1)] if isinstance(held, list) else None
         return ranked and (ranked if len(ranked) > 1 else [])
+    if "over" in field:
+        held = opened(take(row, field["list"]))
+        return held if isinstance(held, list) and len(held) > field["over"] else None
     if "likeliest" in field:
         return _likeliest(*(opened(take(row, field[name])) for name in ("likeliest", "of")))
     if "turns" in field:

@@ -163,12 +163,9 @@ class TableError(HumanevalError, ValueError):
 
 def rows_named(places: Sequence[int | str]) -> str:
     """“row 3”, “rows 3, 5, 12–480”: rows by their places from 0, or by words for them."""
-
-    def run_of(numbered: tuple[int, int | str]) -> int | str:
-        return numbered[1] - numbered[0] if isinstance(numbered[1], int) else numbered[1]
-
     parts: list[str] = []
-    for _, run in groupby(enumerate(places), run_of):
+    # Places in a row go up as their numbers do.
+    for _, run in groupby(enumerate(places), lambda one: one[1] - one[0] if isinstance(one[1], int) else one[1]):
         names = [str(place + 1) if isinstance(place, int) else place for _, place in run]
         parts += names if len(names) < _RUN else [f"{names[0]}–{names[-1]}"]
     more = f" … ({len(places):,} in all)" if len(parts) > _MOST_RUNS else ""
@@ -405,11 +402,11 @@ def refuse(
     places = np.flatnonzero(flags).tolist()
     if places:
         first = places[0]
-        expected = [wanted if isinstance(wanted, str) else wanted(place) for place in places]
-        parts = (expected[0],) if isinstance(expected[0], str) else expected[0]
+        expected = wanted if isinstance(wanted, str) else wanted(first)
+        parts = (expected,) if isinstance(expected, str) else expected
         cells = [repr(_plain(cell)) for cell in values.iloc[places]]
-        same = zip(places, cells, expected, strict=True)
-        alike = [place for place, *said in same if said == [cells[0], expected[0]]]
+        same = (place for place, cell in zip(places, cells, strict=True) if cell == cells[0])
+        alike = [place for place in same if isinstance(wanted, str) or wanted(place) == expected]
         words: Numbered = (f"{cells[0]} in row ", first, ", expected ", *parts)
         raise TableError(words, places, alike, where=f"{table}.{values.name}", try_=try_)
 

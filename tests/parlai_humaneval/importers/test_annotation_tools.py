@@ -271,6 +271,22 @@ def test_the_texts_of_inspect(command, tmp_path: Path, output: dict[str, Any]):
     assert {*read_tables(command.out).ratings["target"]} == {"four"}
 
 
+def test_a_sample_of_inspect_with_several_turns(command, tmp_path: Path):
+    """The whole conversation, without the system message and with the first question once."""
+    said = [("system", "Be brief."), ("user", "2+2?"), ("assistant", "4"), ("user", "Sure?"), ("assistant", "Yes.")]
+    messages = [{"id": f"m{n}", "role": role, "content": text} for n, (role, text) in enumerate(said)]
+    log = json.loads((SAMPLES / "inspect_log.json").read_text())
+    answer = {"messages": messages, "output": {"completion": "Yes."}}
+    log["samples"] = [{**log["samples"][0], "input": "2+2?", **answer}]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert command(tmp_path / "log.json").exit_code == 0
+    (entry,) = entries(read_tables(command.out))
+    (talk,) = entry.talks.values()
+    names = {"user": "user", "assistant": "lab/heron"}
+    told = [(line["who"].replace("human", "user"), line["text"]) for line in talk["lines"]]
+    assert told == [(names[role], text) for role, text in said[1:]]
+
+
 @pytest.mark.parametrize("added", [False, True])
 def test_unknown_fields_inside_samples_of_inspect(command, tmp_path: Path, added: bool):
     log = json.loads((SAMPLES / "inspect_log.json").read_text())

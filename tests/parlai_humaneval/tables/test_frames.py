@@ -272,7 +272,7 @@ def test_bad_values_are_named_with_their_row(column, value, message):
 
 def test_a_missing_column_is_named():
     """… and what is there instead is shown."""
-    with pytest.raises(TableError, match=r"comparisons: missing column winner\. It has: item_id"):
+    with pytest.raises(TableError, match=r"comparisons: missing column winner\. The table has: item_id"):
         typed("comparisons", tables([partial()]).comparisons.drop(columns="winner"))
 
 

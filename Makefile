@@ -81,7 +81,7 @@ REMEMBER = -o cache_dir=.pytest_cache/$@
 # A file stays with one of them: what its tests share (a launch, a trained model) is made once.
 PYTEST = $(BIN)/python -m pytest $(REMEMBER) --dist loadfile
 # Tests that start models, clusters and whole commands, and often wait for them.
-MODELS := tests/benchmarks tests/examples tests/parlai_humaneval/models tests/parlai_humaneval/self_chat
+MODELS := tests/benchmarks tests/examples $(addprefix tests/parlai_humaneval/,models self_chat test_compat.py)
 TASKS := tests/mephisto_tasks
 BROWSER := tests/e2e
 

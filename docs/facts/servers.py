@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from parlai.core.params import ParlaiParser
-
 from docs.facts.markdown import code, table
-from parlai_humaneval.models.backends.chat_completions import ChatCompletionsAgent
 from parlai_humaneval.models.backends.server_refusals import REFUSALS, written
 
 SHARED = ("concurrency",)
@@ -18,6 +15,11 @@ def facts() -> dict[str, str]:
 
 
 def _options() -> str:
+    # Imported on use: they bring PyTorch, which no other fact needs.
+    from parlai.core.params import ParlaiParser
+
+    from parlai_humaneval.models.backends.chat_completions import ChatCompletionsAgent
+
     parser = ChatCompletionsAgent.add_cmdline_args(ParlaiParser(False, False, "A server"))
     groups = [group for group in parser._action_groups if (group.title or "").startswith("Chat-completions")]
     actions = [action for group in groups for action in group._group_actions]

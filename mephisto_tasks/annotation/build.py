@@ -175,7 +175,7 @@ def _predicted(
         )
     foretold = predictions(judged)
     lacking = len(records) - len(foretold)
-    nothing = f"For {counted(lacking, 'pairing')} that judge {judge.name} has not answered, only raters' answers count."
+    nothing = f"For {counted(lacking, 'pairing')} that {judge.name} did not judge, only raters' answers count."
     return foretold, [nothing] if lacking else []
 
 
@@ -225,18 +225,18 @@ def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
 
 def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
     if PACKAGED in config.dialogues:
-        yield "These dialogues are samples that come with this project. To use yours: 'dialogues=[chats.jsonl]'."
+        yield "The dialogues are samples that come with this project. To use yours: 'dialogues=[chats.jsonl]'."
     if whole < config.items_per_unit:
         yield (
             f"Assignments have {whole} items instead of items_per_unit={config.items_per_unit}, because raters never see a "
-            "dialogue twice. The setting items_per_worker_and_group can also limit the number. The pay is the same. Lower "
-            "items_per_unit, or add dialogues."
+            "dialogue twice. The setting items_per_worker_and_group can also limit the number of items. The pay is the "
+            "same. Lower items_per_unit, or add dialogues."
         )
     each = 1 if config.workers.pair_once else config.items_per_worker_and_group
     if config.is_decided and each is not None and each < config.items_per_unit:
         yield (
             f"Each rater judges at most {counted(each, 'item')} of every open pair of models. As pairs are decided, "
-            f"assignments shrink to as few as {counted(each, 'item')}. The pay is the same. If that is too expensive, raise "
+            f"assignments shrink to as few as {counted(each, 'item')}. The pay is the same. If this costs too much, raise "
             "items_per_worker_and_group."
         )
 

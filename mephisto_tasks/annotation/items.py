@@ -58,7 +58,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
     for path in _generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
         dialogues += load_dialogues(path)[: config.num_dialogues]
     people = load_sources(config.human_dialogues, lambda task: _rated(data_dir, task), samples.between_people)
-    people = [one.named(dict.fromkeys(one.speakers, HUMAN)) for one in people]
+    people = [replace(one, entities=dict.fromkeys(one.speakers, HUMAN)) for one in people]
     try:
         items = _items(config, dialogues, people, seed)
     except pairing.NotEnough as error:

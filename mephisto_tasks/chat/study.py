@@ -165,12 +165,12 @@ class ChatStudy(engine.Study):
         self.presenter = replace(self.presenter, appearance=appearance)
         if formatted:
             self.remarks.append(
-                f"Markdown is rendered in the replies of all models, because {listed(formatted)} used it in a first "
+                f"Markdown is rendered in the replies of all models, because {listed(formatted)} used it in a test "
                 "reply. To show replies exactly as written, set replies.appearance=as_said."
             )
         elif silent := [name for name in models if name not in said]:
             self.remarks.append(
-                f"Replies are shown as written, because {listed(silent)} sent no first reply within {FIRST_REPLY_S:g} "
+                f"Replies are shown as written, because {listed(silent)} sent no test reply within {FIRST_REPLY_S:g} "
                 "seconds. If the replies contain markdown, set replies.appearance=markdown."
             )
 
@@ -348,7 +348,7 @@ def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Colle
     """What orders to a study are about; ``loaded``: the models that speak in this launch."""
     control = config.quality_control_model
     kept = {
-        control: f"{control} checks raters in one conversation of every assignment, so this model cannot be retired."
+        control: f"{control} serves to check raters in one conversation of every assignment, so it cannot be retired."
     }
     return Field(
         engine.groups_of(asked, {}),

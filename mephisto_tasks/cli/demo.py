@@ -113,9 +113,7 @@ def demo(
         with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
-                announce(
-                    run, "Open the link and press Start. Each Start adds a rater. Ctrl-C stops and shows the report."
-                )
+                announce(run, "Open the link and press Start. Each Start adds a rater. Press Ctrl-C to see the report.")
                 follow(run, stop)
             else:
                 announce_partners(run, console(stderr=True))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import click
 from rich.cells import cell_len, set_cell_size
@@ -271,7 +272,6 @@ def people_of(names: str | None, class_name: str) -> list[Person]:
 
 def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: str) -> list[str]:
     from mephisto_tasks.crowds.invitations.entry import INVITATION, link_signer
-    from mephisto_tasks.crowds.signing import link
 
-    seal = link_signer(data_dir, task_name)
-    return [link(base, {INVITATION: seal.signed(invitation.invitation_id)}) for invitation in made]
+    tokens = map(link_signer(data_dir, task_name).signed, (invitation.invitation_id for invitation in made))
+    return [f"{base.rstrip('/')}/?{urlencode({INVITATION: token})}" for token in tokens]

@@ -314,9 +314,9 @@ def show_remaining(books: Books) -> None:
         until = f"{datetime.fromtimestamp(payment.listed_by):%H:%M}" if payment.listed_by else ""
         unpaid = f"if it was not paid, run this again after {until}" if until else f"--by-hand unpaid {payment.token}"
         click.echo(
-            f"Unknown: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended during this payment, which "
-            "will not be sent again. Check on the crowd's site whether it was paid, and record the result: --by-hand paid "
-            f"{payment.token}, or {unpaid}"
+            f"Unknown: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended while sending this "
+            "payment, so it will not be sent again. Check on the crowd's site whether it was paid, and record the result: "
+            f"--by-hand paid {payment.token}, or {unpaid}"
         )
     for one in books.remaining:
         click.echo(f"Still owed: {one.money} to {one.worker} ({one.owed.due.why}): {one.why}.")

@@ -37,8 +37,8 @@ def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
     click.echo(f"{counted(len(result.freed), 'place')} reopened.")
     if result.done:
         click.echo(
-            f"The work was complete in {counted(len(result.done), 'submission')} that raters returned on the panel. "
-            f"It is kept: {', '.join(result.done)}"
+            f"Raters had finished the work in {counted(len(result.done), 'submission')} that they returned on the panel. "
+            f"This work is kept: {', '.join(result.done)}"
         )
     if result.unknown:
         click.echo(f"{counted(len(result.unknown), 'submission')} never began here.")
@@ -95,7 +95,7 @@ def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None
         )
         click.echo(f"{one.block.worker} may take part again (was blocked: {why}){others}")
         if not one.provider_agreed:
-            words = f"  They still have {one.block.qualification} at the crowd provider. Revoke it there as well."
+            words = f"  The rater still has {one.block.qualification} at the crowd provider. Revoke it there as well."
             click.echo(words, err=True)
     if not lifted:
         click.echo("Nobody was blocked.")
@@ -184,7 +184,7 @@ def unblock_worker(
     print_lifted(lifted, left, as_json)
     sites = [blocks_of_site(known.provider) for known in whom] if everywhere and not problems else []
     for title in sorted({site.title for site in sites if site is not None}):
-        click.echo(f"None of them are blocked on {title} any more.", err=True)
+        click.echo(f"None of these raters are blocked on {title} any more.", err=True)
     for problem in problems:
         click.echo(problem, err=True)
 
@@ -210,7 +210,7 @@ def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name:
     for known in whom:
         click.echo(f"{known.pseudonym} can try the practice again.")
     for pseudonym in left:
-        words = f"{pseudonym}: the crowd provider still lists them as disqualified. Revoke that there too."
+        words = f"{pseudonym}: the crowd provider still lists the rater as disqualified. Revoke that there too."
         click.echo(words, err=True)
 
 
@@ -221,7 +221,7 @@ def new_browser(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Pat
     whom, book = chosen(data_dir, pseudonyms, ids), BrowserBook(data_dir)
     for known in whom:
         book.release(known.name)
-        click.echo(f"{known.pseudonym}: the next browser that opens the study under their name can continue.")
+        click.echo(f"{known.pseudonym}: the next browser that opens the study under the rater's name can continue.")
     book.close()
 
 

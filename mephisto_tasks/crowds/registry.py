@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks._util import compat
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdWords, Waiting
+from mephisto_tasks.crowds.crowd import Crowd, CrowdError, CrowdWords
 from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.storage.results import query
 from mephisto_tasks.storage.work import completed_work
@@ -40,10 +41,17 @@ def _load() -> None:
 
 
 def crowds() -> tuple[Crowd, ...]:
-    """All, those of this package first, whichever was imported first."""
+    """All, those of this package first, whichever was imported first. Raises CrowdError: one could never be reached."""
     _load()
     places = {f"{__package__}.{folder}.crowd": place for place, folder in enumerate(FOLDERS)}
-    return tuple(sorted(_registered, key=lambda crowd: places.get(type(crowd).__module__, len(places))))
+    known = tuple(sorted(_registered, key=lambda crowd: places.get(type(crowd).__module__, len(places))))
+    for earlier, crowd in combinations(known, 2):
+        same = earlier.place == crowd.place, earlier.provider_type == crowd.provider_type
+        if any(same) and (not all(same) or type(earlier).takes is Crowd.takes):
+            names = f"place {crowd.place!r} or the provider_type {crowd.provider_type!r}"
+            what = f"the crowd {crowd.title!r} ({type(crowd).__module__}) has the {names}, which {earlier.title!r} uses"
+            raise CrowdError(what, try_="choose another name for each that is taken")
+    return known
 
 
 def places_in_words() -> str:
@@ -67,10 +75,6 @@ def crowd_in(config: DictConfig) -> Crowd:
     assert isinstance(provider, dict)
     settings = {str(name): value for name, value in provider.items()}
     return crowd_of(str(settings["_provider_type"]), settings)
-
-
-def crowd_for(config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-    return crowd_in(config).launch(config, data_dir, task_name, waiting_for)
 
 
 def conf_folders() -> list[Path]:

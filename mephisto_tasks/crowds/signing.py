@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from itsdangerous import BadSignature, Signer
 
@@ -58,10 +57,6 @@ class LinkSigner:
             what = f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES})"
             raise DamagedKey(what, try_=f"restore the correct file, or remove it and {self._without_it}")
         return Signer(key, salt=self._purpose, key_derivation="hmac", digest_method=hashlib.sha256)
-
-
-def link(base: str, parameters: dict[str, str]) -> str:
-    return f"{base.rstrip('/')}/?{urlencode(parameters)}"
 
 
 RATERS_KEY = "raters.key"  # in the data directory: a rater is the same in every study there

@@ -124,7 +124,7 @@ _EMBEDDED = Setting(
     topic="Models",
     default="false",
     description=f"Use models that need no download ({', '.join(config.EMBEDDED)}) instead of those in the config file. "
-    "This lets you try any config file without its models.",
+    "In this way, you can try any config file without its models.",
     allowed=_KINDS[bool],
     example=f"{config.EMBEDDED_WORD}=true",
 )

@@ -19,7 +19,7 @@ from mephisto_tasks.adapter.blueprint import StudySharedState, build_study, weba
 from mephisto_tasks.adapter.operator import StudyOperator
 from mephisto_tasks.admission.admission import load_eligibility, study_admission
 from mephisto_tasks.crowds.crowd import Agree, Waiting
-from mephisto_tasks.crowds.registry import crowd_for
+from mephisto_tasks.crowds.registry import crowd_in
 from mephisto_tasks.launch import preparation
 from mephisto_tasks.launch.running import LaunchController, RunningStudy, StoppedBefore, stop_on_signals
 from mephisto_tasks.server.app import Serving
@@ -77,7 +77,8 @@ class _Launch:
     def check(self) -> None:
         """The crowd, its rules and the server, before models talk or load for minutes."""
         settings = self.settings
-        self.crowd = crowd = crowd_for(self.config, self.data_dir, self.task_name, self.waiting_for)
+        crowd = crowd_in(self.config).launch(self.config, self.data_dir, self.task_name, self.waiting_for)
+        self.crowd = crowd
         if crowd.practice_pay > settings.payment.practice:  # it is promised, and so owed, whatever the site pays of it
             settings.payment.practice = crowd.practice_pay
             OmegaConf.update(self.config, "mephisto.blueprint.payment.practice", crowd.practice_pay, force_add=True)

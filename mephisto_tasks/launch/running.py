@@ -134,9 +134,9 @@ class RunningStudy:
         if self.study.remaining == 0 or not self.live_run.task_launcher.is_paid_out:
             return None
         return (
-            f"{counted(self.study.remaining, 'assignment')} must still be done, but all {self.unit_word}s you agreed to "
-            "are used up. Some of them were paid although we interrupted them, or contained less work than "
-            "others. Launch again to see what the remaining ones cost."
+            f"{counted(self.study.remaining, 'assignment')} must still be done, but all {self.unit_word}s that you agreed "
+            f"to are used up. Some {self.unit_word}s were paid although we interrupted them, or contained less work than "
+            "others. Launch again to see what the remaining assignments cost."
         )
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:

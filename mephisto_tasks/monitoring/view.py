@@ -124,7 +124,7 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
         yield f"In {one.currency}", f"{_spent(one.currency, one.owed, one.paid, one.written)}. Without fees."
     if pay.owed_in_sandbox:
         sandbox = _spent(pay.currency, pay.owed_in_sandbox, pay.paid_in_sandbox, what="")
-        yield "In the sandbox", f"{sandbox}. No real money is spent there."
+        yield "In the sandbox", f"{sandbox}. No real money is spent in the sandbox."
 
 
 def _spent(currency: str, owed: float, paid: float, written: float = 0.0, what: str = " earned") -> str:

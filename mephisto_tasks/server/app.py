@@ -115,7 +115,7 @@ class PageSockets:
             return
         agent = self._agent_of(connection)
         if agent is None or packet.subject_id != agent.agent_id:
-            raise packets.BadPacket("This connection does not represent that agent. Send “alive” with its token first.")
+            raise packets.BadPacket("This connection does not represent that agent. First send “alive” with its token.")
         agent.last_seen = self._router.awake.now()
         if packet.packet_type == packets.HEARTBEAT:
             if "agent_token" in packet.data and not agent.admits(packet.token()):

@@ -79,7 +79,7 @@ def waits_for(raters: int) -> list[str]:
 
     return [
         f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for "
-        "anyone who comes back, then continues without the others."
+        "them to return, then continues without those who have not."
     ]
 
 

@@ -364,7 +364,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
         lines += [
-            *_wrapped(f"Every plan tells any two of the {plans[0].models} models apart, corrected for multiple tests."),
+            *_wrapped(f"Every plan can distinguish any two of the {plans[0].models} models, with corrected p-values."),
             "",
         ]
     for note in comparison_notes(plans):

@@ -14,20 +14,14 @@ from itertools import chain
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
-from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.data_files import DataError, packaged, read_yaml
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues import messages as parts
 from parlai_humaneval.dialogues.dialogue import HUMAN
 
 Form = Literal["auto", "messages", "acute_pairs", "model_chat", "exchange", "text"]
 FORMS: tuple[Form, ...] = get_args(Form)
-SHAPES: Mapping[Form, str] = {
-    "messages": '{"messages": [{"role": "user", "content": "…"}, …]}',
-    "acute_pairs": '{"speakers_to_eval": ["…", "…"], "dialogue_dicts": [{"dialogue": [{"id": "…", "text": "…"}]}, …]}',
-    "model_chat": '{"dialog": [{"agent_idx": 0, "text": "…"}, …], "task_description": {"model_nickname": "…"}}',
-    "exchange": '{"question": "…", "answer": "…", "model": "…"}',
-    "text": "User: …<line break>Assistant: …",
-}
+SHAPES: Mapping[str, str] = read_yaml(packaged("dialogue_forms.yaml"))
 _IDS = ("dialogue_id", "id", "conversation_id", "conv_id", "question_id", "uuid")
 _ASKED, _REPLIED = ("question", "prompt", "instruction"), ("answer", "response", "output")
 _PAIRS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from parlai_humaneval._util.data_files import DataError
@@ -88,10 +88,6 @@ class Dialogue:
                 "under entities",
             )
         return [self.entities[speaker] for speaker in self.speakers]
-
-    def named(self, entities: Mapping[str, str]) -> Dialogue:
-        """The same dialogue with its speakers known."""
-        return replace(self, entities=entities)
 
 
 OWN = "your persona:"

@@ -24,16 +24,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
-from parlai_humaneval._util.data_files import (
-    DataError,
-    Sentence,
-    packaged,
-    parse_json,
-    read_json,
-    read_text,
-    text_lines,
-    validated,
-)
+from parlai_humaneval._util import data_files
+from parlai_humaneval._util.data_files import DataError, Sentence, packaged, parse_json, read_text, text_lines
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.dialogues.chats import EMPTY, SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
@@ -45,8 +37,6 @@ SILENCE = "__SILENCE__"  # Stands in ParlAI's files where nobody said anything
 CONTEXT = "context"  # Who “says” persona lines in ParlAI's Conversations
 LOCAL_HUMANS = ("localHuman", "safeLocalHuman")
 """What ParlAI calls the person in `parlai interactive` and `parlai safe_interactive`."""
-OURS = '{"dialogue_id": "…", "turns": ["…", "…"]}'
-CONVERSATION = '{"dialog": [[{"id": "who speaks", "text": "…"}, …], …]}'
 
 Numbered = tuple[int, str]  # A line of the file under its number, from 1
 
@@ -167,18 +157,25 @@ class _Conversation(_Known):
     dialogue_id: str = ""
 
 
-def json_reader(form: Form, system: bool) -> Reader:
-    """A reader of JSON: our own, ParlAI's Conversations, and chats of other projects, distinguished line by line."""
+def chat_reader(form: Form, system: bool, *, is_json: bool = True) -> Reader:
+    """A reader of JSON: our own, ParlAI's Conversations, and chats of other projects, distinguished line by line. Without
+    ``is_json``, of “User: … Assistant: …”."""
 
     def drafts(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
-        metadata = _read_metadata(path)
-        for where, number, data in _parsed(path, numbered):
+        metadata = _read_metadata(path) if is_json else ({}, {})
+        for where, number, data in _parsed(path, numbered) if is_json else _texts(path):
             found = form_of(data) if form == "auto" else form
             chats = [data] if found is None else chats_of(data, found, where, system=system)
             for chat in chats:
                 yield _draft(chat, where, number, metadata)
 
     return drafts
+
+
+def _texts(path: Path) -> Iterator[Parsed]:
+    return (
+        (f"{path}, dialogue {number}", number, text) for number, text in enumerate(texts_of(read_text(path)), start=1)
+    )
 
 
 def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[Parsed]:
@@ -202,7 +199,8 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         data = {**data, "dialogue_id": str(data["dialogue_id"])}
     if isinstance(data, dict) and "dialog" in data:
         draft.format = "ParlAI conversations"
-        _take_conversation(draft, validated(_Conversation, data, where, f"expected {CONVERSATION}"), where)
+        held = data_files.validated(_Conversation, data, where, f"expected {SHAPES['conversation']}")
+        _take_conversation(draft, held, where)
         draft.settings = {**told_settings, **draft.settings}
         # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
         people = {name: HUMAN for name in draft.speakers if name in LOCAL_HUMANS or name.casefold() in PEOPLE}
@@ -210,7 +208,9 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         draft.entities = {**names, **draft.entities}
         return draft
     kind = _Chat if isinstance(data, dict) and "chat_settings" in data else _Turns
-    turns = validated(kind, data, where, f"expected {OURS}, {SHAPES['messages']}, or {SHAPES['exchange']}")
+    turns = data_files.validated(
+        kind, data, where, f"expected {SHAPES['turns']}, {SHAPES['messages']}, or {SHAPES['exchange']}"
+    )
     draft.dialogue_id, draft.context = turns.dialogue_id, list(turns.context)
     draft.entities, draft.settings = dict(turns.entities), turns.settings()
     if "empty_turns" in draft.settings:  # worth a remark, also where the form is not
@@ -218,18 +218,6 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
     for speaker, text in turns.said():
         draft.say(speaker, text)
     return draft
-
-
-def chat_text(system: bool) -> Reader:
-    """A reader of “User: … Assistant: …”."""
-
-    def drafts(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
-        for number, text in enumerate(texts_of(read_text(path)), start=1):
-            where = f"{path}, dialogue {number}"
-            for chat in chats_of(text, "text", where, system=system):
-                yield _draft(chat, where, number, ({}, {}))
-
-    return drafts
 
 
 def _take_conversation(draft: Draft, conversation: _Conversation, where: str) -> None:
@@ -311,7 +299,7 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
         return {}, {}
     form = "fix it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
     try:
-        data = read_json(file, form)
+        data = data_files.read_json(file, form)
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}
         names = [str(name) for name in speakers]
         options = dict(opt)
@@ -347,12 +335,6 @@ TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of its model
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
-FORMATS = (
-    'one JSON object per line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, {"messages": […]}, '
-    'or {"question": …, "answer": …}), a list of them, a table with such columns, User: … and Assistant: … in lines, '
-    "ParlAI's text format (text:…<TAB>labels:…), or fbdialog (1 text<TAB>reply)"
-)
-
 Entities = Mapping[str, str] | str | None
 """Who the speakers are: speaker → a model's name or ``human``; one name for both; or whatever the file says."""
 
@@ -367,7 +349,7 @@ def load_dialogues(
     lines, or of other than two speakers; an id of one model given twice; an entity of nobody who speaks."""
     numbered = [(number, line) for number, line in _lines(path) if line.strip()]
     if not numbered:
-        raise DataError("is empty", where=path, try_=f"expected {FORMATS}")
+        raise DataError("is empty", where=path, try_=f"expected {SHAPES['any']}")
     seen: dict[str, Dialogue] = {}
     for count, draft in enumerate(_reader(path, numbered, form, system)(path, numbered), start=1):
         where = f"{path}, line {draft.line_number}"
@@ -452,14 +434,14 @@ def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) 
     number, first = numbered[0]
     first = first.strip()
     if first.startswith(("{", "[")):
-        return json_reader(form, system)
+        return chat_reader(form, system)
     if first.split(" ", 1)[0].isdecimal():
         return fbdialog
     if any(part.startswith("text:") for part in first.split("\t")):
         return parlai_text
     if is_text(first):
-        return chat_text(system)
-    raise DataError("the format is not known", where=f"{path}, line {number}", try_=f"expected {FORMATS}")
+        return chat_reader("text", system, is_json=False)
+    raise DataError("the format is not known", where=f"{path}, line {number}", try_=f"expected {SHAPES['any']}")
 
 
 def _two_speak(draft: Draft, where: str) -> None:

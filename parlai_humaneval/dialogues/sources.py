@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from parlai_humaneval._util.data_files import DataError, packaged, read_text, text_lines
 from parlai_humaneval._util.errors import choose_from
-from parlai_humaneval.dialogues.chats import EMPTY, FORMS
+from parlai_humaneval.dialogues.chats import EMPTY, FORMS, SHAPES
 from parlai_humaneval.dialogues.dialogue import HUMAN, PARTNERS, Dialogue, SaidLine
 from parlai_humaneval.dialogues.files import SHARED_ID, load_dialogues
 from parlai_humaneval.schema.records import DialogueRecord, ReplayedRating, Turn
@@ -22,10 +22,6 @@ PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
 TOGETHER = "+"  # Joins the names of models that speak as one, with a shared history
 ID_IN_FILE = "id_in_file"  # Setting of a dialogue whose id begins with the name of its file
 PACKAGED = "packaged"  # An entry that stands for the samples of this project
-FORM = (
-    "expected a file, a folder, {file: …, entities: {speaker: model, …}, form: auto}, {task: NAME}, {task: NAME, "
-    "setting: […]}, or packaged (samples of this project)"
-)
 
 
 def load_sources(
@@ -105,7 +101,7 @@ def _of_entry(
             )
         yield from _of_path(entry["file"], names, entities=given, form=form, system=bool(entry.get("system")))
     else:
-        raise DataError(f"{entry!r} is not understood", where="dialogues", try_=FORM)
+        raise DataError(f"{entry!r} is not understood", where="dialogues", try_=f"expected {SHAPES['entry']}")
 
 
 def _of_path(name: str | Path, names: dict[str, Path], **how: Any) -> Iterator[Dialogue]:
@@ -133,11 +129,8 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
             for who in dialogue.speakers:
                 speakers.setdefault(who, {})[dialogue.entities.get(who, "?")] = None
         empty = sum(dialogue.settings.get("empty_turns", 0) for dialogue in found)
-        hidden = {
-            what: sum(dialogue.settings.get(name, 0) for dialogue in found)
-            for name, what in (("pictures", "pictures"), ("tool_messages", "tool messages"))
-        }
-        left_out = ", ".join(f"{what} ({count:,})" for what, count in hidden.items() if count)
+        hidden = ((name, sum(one.settings.get(name, 0) for one in found)) for name in ("pictures", "tool_messages"))
+        left_out = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in hidden if count)
         named = ", ".join(
             who if [*names] == [who] else f"{who} = {' or '.join(names)}" for who, names in speakers.items()
         )

@@ -118,7 +118,7 @@ def language(tag: str, folder: Path | None = None) -> Language:
     if tag not in tags(folder):
         raise CatalogueError(
             f"there is no language {tag!r}",
-            try_=f"choose one of: {', '.join(tags(folder))}, or {AUTO} (the browser's). To "
+            try_=f"choose one of: {', '.join(tags(folder))}, or {AUTO} (the browser's language). To "
             "add it, put a file {tag}.po in the folder of languages_dir",
         )
     paths = tuple(path for place in _folders(folder) if (path := place / f"{tag}.po").is_file())

@@ -10,7 +10,6 @@ chat goes on: the PW-Turn of Smith et al. 2022, §3.1.2. The saved chat data has
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any
 from parlai_humaneval.dialogues.chats import Act, acts_of
 from parlai_humaneval.importers import units
 from parlai_humaneval.importers.units import ImportPlan, Rows, Unit, UnreadableUnit, optional, required, shown
-from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied
+from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied, json_cell
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import STUDY, is_problem
 from parlai_humaneval.techniques.questions import RANGES
@@ -74,9 +73,9 @@ class _Chat:
             "n_turns_started": len(self.exchanges),
             "question": question,
             "models": ";".join(dict.fromkeys(map(str, models))),
-            "persona": _json(personas[0]) if isinstance(personas, list) and personas else None,
-            "context": _json(told) if told else None,
-            "checks": None if checks is None else _json(checks),
+            "persona": json_cell(personas[0]) if isinstance(personas, list) and personas else None,
+            "context": json_cell(told) if told else None,
+            "checks": None if checks is None else json_cell(checks),
             "checks_failed": ";".join(name for name, check in (checks or {}).items() if not check["passed"]),
             **copied(unit, "task_name", *MEPHISTO),
         }
@@ -86,10 +85,6 @@ _CONTEXT = ("personas", "context_dataset", "additional_context", "person1_seed_u
 _IDS = ("workers", "bad_workers", "hit_ids", "assignment_ids")
 KNOWN = {"dialog", "task_description", "acceptability_violations", *_IDS, *_CONTEXT}
 """Fields that either task saves of a chat."""
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def _read_chat(unit: Unit, plan: ImportPlan) -> _Chat:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from ast import literal_eval
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ and the number of the ``element`` that it holds."""
 _BRACES = re.compile(r"\{([^{}]+)\}")
 _PAIR = re.compile(r"(?<=.)~(?=.)")
 _SCALE = re.compile(r"scale_(\d+)")  # How Potato names the points of a scale
-_ONE = ("1", "1.0", "True", "true")
+_OTHER = re.compile(r"(scale_)?\d+|free_response|bad_text")  # Labels whose values are no keys
+_ONE, _DIGITS = ("1", "1.0", "True", "true"), frozenset("0123456789")
 _YES = ("true", "True", "on")
 _NO = ("false", "False", "0", "")
 _TEXT_BOXES = ("text_box", "free_response")  # What Potato calls them
@@ -131,6 +132,20 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         only = next(iter(held.values())) if isinstance(held, Mapping) and len(held) == 1 else held
         is_text = isinstance(held, Mapping) and "text" in held
         return only if isinstance(only, list) and len(only) != 1 and not is_text else _single(held)
+    if "joined" in field:
+        return ":".join(str(found) for one in field["joined"] if (found := take(row, one)) not in (None, "")) or None
+    if "ranked" in field:
+        held = opened(take(row, field["ranked"]))
+        held = next(iter(held.values())) if isinstance(held, Mapping) and len(held) == 1 else held
+        if isinstance(held, Mapping):
+            return [{**_ranked(row, 0, x), "bucket": b} for b, of in held.items() if isinstance(of, list) for x in of]
+        ranked = [_ranked(row, *one) for one in enumerate(held, start=1)] if isinstance(held, list) else None
+        return ranked and (ranked if len(ranked) > 1 else [])
+    if "over" in field:
+        held = opened(take(row, field["list"]))
+        return held if isinstance(held, list) and len(held) > field["over"] else None
+    if "likeliest" in field:
+        return _likeliest(*(opened(take(row, field[name])) for name in ("likeliest", "of")))
     if "turns" in field:
         lines = str(take(row, field["turns"]) or "").split("\n")
         said = enumerate(line for line in lines if line.strip())
@@ -143,6 +158,31 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
     if number in field.get("tie", ()) or number == field["middle"]:
         return TIE
     return None if number != number else "model_a" if number < field["middle"] else "model_b"
+
+
+def _likeliest(scores: Any, asked: Any) -> str | None:
+    """The continuation with the highest likelihood; None where the scores are no likelihoods."""
+    requests = list(asked.values()) if isinstance(asked, Mapping) else asked
+    try:
+        best = max(range(len(scores)), key=lambda place: float(scores[place][0]))
+        found = take({"asked": requests[best]}, ["asked.arg_1", "asked.1"])
+    except (TypeError, ValueError, LookupError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _ranked(row: Data, place: int, option: Any) -> Data:
+    """An option, by its id or as a message that names its model, with its rank, and its text where ``data`` lists it."""
+    if isinstance(option, Mapping):
+        order = option.get("order")
+        return {"rank": order if isinstance(order, int) else place, "model": at(option, "~model_config_name")}
+    data = opened(row.get("data"))
+    lists = [opened(one) for one in data.values()] if isinstance(data, Mapping) else []
+    listed = (one for held in lists if isinstance(held, list) for one in held)
+    known: Data = next((one for one in listed if str(at(one, "id")) == str(option)), {})
+    text = take(known, ["body", "text", "content", "messages", "html"])
+    model = at(known, "~model")
+    return {"rank": place, "value" if model is None else "model": option if model is None else model, "answer": text}
 
 
 def _single(value: Any) -> Any:
@@ -162,10 +202,13 @@ def multiplied(row: Data, each: Sequence[str]) -> Iterator[Data]:
         yield row
         return
     first, *others = each
+    first, *more = first.split("|")
     inside = opened(at(row, first))
     if isinstance(inside, Mapping):
         inside = [{"name": name, "value": value} for name, value in inside.items()]
-    for number, element in enumerate(inside if isinstance(inside, list) else (), start=1):
+    lists = [inside, *(opened(at(row, path)) for path in more)]
+    elements = [element for one in lists if isinstance(one, list) for element in one]
+    for number, element in enumerate(elements, start=1):
         whole = _with(row, first.split("."), element)
         yield from multiplied({**whole, PLACE: {**row[PLACE], "element": number}}, others)
 
@@ -238,12 +281,12 @@ def ranks_in(answers: Sequence[Any], *, in_order: bool, are_models: bool) -> lis
     """Option → rank, of each answer to a question; nothing where it asked for no ranking. ``in_order``: lists of options may
     be rankings; ``are_models``: models of the options are known."""
     lists = [opened(one) for one in answers]
-    if not lists or not all(isinstance(one, list) and len(one) > 1 for one in lists):
+    if not any(lists) or not all(isinstance(one, list) and len(one) != 1 for one in lists):
         return []
     for name in ("value", "model"):
         if all(isinstance(one, Mapping) and {"rank", name} <= one.keys() for inside in lists for one in inside):
             return [{str(one[name]): one["rank"] for one in inside if one["rank"] is not None} for inside in lists]
-    if not in_order or not all(isinstance(one, str) for inside in lists for one in inside):
+    if not in_order or not all(lists) or not all(isinstance(one, str) for inside in lists for one in inside):
         return []
     orders = {tuple(inside) for inside in lists}
     if len({*map(frozenset, orders)}) > 1 or (len(orders) == 1 and not are_models):
@@ -255,8 +298,9 @@ def model_of(row: Data, option: str) -> str | None:
     """The model that an option stands for, by a field that is named after it; None where there is none."""
     names = [f"{option}_model", f"{option}-model", f"model_{option}", f"model-{option}"]
     side = side_of(option)
-    names = [f"{path}{name}" for path in ("metadata.", "fields.", "") for name in names] + [f"metadata.{option}"]
-    names += [f"{path}~{side}" for path in ("metadata.", "fields.", "")] if side else []
+    places = ("metadata.", "fields.", "item.", "data.", "")
+    names = [f"{path}{name}" for path in places for name in names] + [f"metadata.{option}"]
+    names += [f"{path}~{side}" for path in places] if side else []
     found = take(row, names)
     return None if found is None else str(found)
 
@@ -264,6 +308,9 @@ def model_of(row: Data, option: str) -> str | None:
 def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
     """Criterion, number of the rater from 1, and answer (a number or a text), of all that ``criteria`` names."""
     held = _by_question(opened(at(row, spec["at"])))
+    for name in spec.get("keys", ()) if isinstance(held, Mapping) else ():
+        if isinstance(given := held.get(name), Mapping):
+            held = {**held, name: {option: str(one) in _DIGITS or one for option, one in given.items()}}
     only, mixed = opened(at(row, spec["only"])) if "only" in spec else None, "mixed" in spec
     others = {word for name in spec["but"] for word in _words(name)} if mixed else set()
     for name, value in held.items() if isinstance(held, Mapping) else ():
@@ -279,6 +326,24 @@ def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, 
             is_whole = mixed and isinstance(one, (Mapping, list)) and len(one) != 1  # ticks, or what was rated
             for criterion, answer in [(name, one)] if is_whole else _answers(name, one):
                 yield criterion, rater, answer
+
+
+def questions_by_key(answers: Iterable[Any]) -> dict[str, list[str]]:
+    """Questions of Potato, with their options, whose answers hold keys of options (``sequential_key_binding``): every option
+    always has the same digit, another one than all others, and somebody did not choose it."""
+    asked: dict[str, list[dict[str, str]]] = {}
+    for held in map(_by_question, map(opened, answers)):
+        for name, given in held.items() if isinstance(held, Mapping) else ():
+            if isinstance(given, Mapping):
+                keys = {option: str(one) for option, one in given.items() if one and not _OTHER.fullmatch(option)}
+                asked.setdefault(str(name), []).append(keys)
+    found: dict[str, list[str]] = {}
+    for name, every in asked.items():
+        keys = {option: key for one in every for option, key in one.items()}
+        is_fixed = all(one.items() <= keys.items() for one in every) and any(one.keys() < keys.keys() for one in every)
+        if is_fixed and len(_DIGITS & {*keys.values()}) == len(keys) > 1:
+            found[name] = [*keys]
+    return found
 
 
 def _by_question(held: Any) -> Any:
@@ -303,6 +368,13 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if inner is not None:
         yield from _answers(name, inner)
         return
+    if isinstance(value.get("rank_order"), str):
+        groups = [part.split("=") for part in value["rank_order"].split(",")]
+        yield name, [{"rank": n, "value": one.strip()} for n, group in enumerate(groups, start=1) for one in group]
+        return
+    if len(value) > 1 and "free_response" in value:
+        yield f"{name}.free_response", Written(value["free_response"] or "")
+        value = {option: one for option, one in value.items() if option != "free_response"}
     given = {option: one for option, one in value.items() if one and one not in _NO}
     option, one = next(iter(given.items()), ("", None))
     if len(given) == 1 and (match := _SCALE.fullmatch(option)):
@@ -315,6 +387,7 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, []
     elif len(value) == 1:
         given_text = isinstance(one, str) and option in _TEXT_BOXES
-        yield name, Written(one) if given_text else next(iter(value.values()))
+        yield name, Written(one) if given_text else None if "bad_text" in value else next(iter(value.values()))
     else:
-        yield from ((f"{name}.{option}", one) for option, one in value.items())
+        whole = ("selection", "scale_value")  # Of a pair, next to a justification
+        yield from ((name if option in whole else f"{name}.{option}", one) for option, one in value.items())

@@ -65,11 +65,11 @@ def gather(
         try:
             tables = tables_of({name: _table(name, good, plan.repeats) for name in get_args(TableName)})
             break
-        except _InvalidUnits as error:
-            if not skip_bad:
-                raise TableError(error, where=good[error.units[0]][0]) from error
-            skipped += [f"{good[place][0]}: {error}" for place in error.units]
-            good = [one for place, one in enumerate(good) if place not in error.units]
+        except TableError as error:
+            if not skip_bad or not error.rows:
+                raise TableError(error, where=good[error.rows[0]][0] if error.rows else "") from error
+            skipped += [f"{good[place][0]}: {error}" for place in error.rows]
+            good = [one for place, one in enumerate(good) if place not in error.rows]
     for _, rows in good:
         left_out += rows.left_out
     if not good:
@@ -111,12 +111,6 @@ def saved_by(data: Any) -> SavedFormat | None:
     )
 
 
-class _InvalidUnits(TableError):
-    def __init__(self, message: str, units: Sequence[int]) -> None:
-        super().__init__(message)
-        self.units = tuple(units)
-
-
 def _table(name: TableName, good: Sequence[_Good], repeats: Repeats | None) -> Checked:
     found = [rows.tables.get(name, ()) for _, rows in good]
     owners = np.repeat(np.arange(len(good)), [len(rows) for rows in found])
@@ -126,4 +120,4 @@ def _table(name: TableName, good: Sequence[_Good], repeats: Repeats | None) -> C
     except TableError as error:
         if not error.rows:
             raise
-        raise _InvalidUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
+        raise TableError(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error

@@ -221,12 +221,14 @@ def _read(
     read = str([*form.needs, *form.columns.values(), form.join, form.each, form.where, form.criteria])
     used = {word for one in _ANY_WORD.findall(read) for word in WORDS["columns"].get(one, ())} | {*_NAME.findall(read)}
     is_numbered = False  # Some raters are called by the row, for want of a name
-    for row in (row for _, rows in files for row in form.rows(rows, items)):
+    every = [row for _, rows in files for row in form.rows(rows, items)]
+    by_key = fields.questions_by_key(at(row, form.criteria["at"]) for row in every) if form.criteria else {}
+    for row in every:
         if not form.takes(row) or not form.fits(row):
             left_out[f"rows that hold no answer of {release.name}"] += 1
             continue
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
-        answers = list(_answers(form, row))
+        answers = list(_answers(form, row, by_key))
         flat = form.criteria is not None and not form.criteria["at"]
         rated = {answer["criterion"] for answer in answers if answer and flat}
         if form.passing or form.known:
@@ -246,8 +248,10 @@ def _read(
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
             told = {**further, **named, **cells}
             made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
+    made = [one for answer, row in made for one in _out_of_buckets(answer, row, value)]
     compared, guesses = _rankings(made, name, value, in_order=form.gather) if name else ([], [])
     made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
+    guesses += [f"{question}: numbers are keys of {', '.join(options)}" for question, options in by_key.items()]
     made, ticked, silent = _ticks(made, name, value) if form.table == "ratings" and name else (made, [], 0)
     frame = _frame(made)
     if form.values and value in frame:
@@ -270,7 +274,7 @@ def _read(
     if ticked:
         lacking = f" {counted(silent, 'rater')} answered only other questions about an item." if silent else ""
         notes.append(
-            f"Each option that was ever ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked nothing "
+            f"Each option that was ever ticked is a criterion (0 or 1): {', '.join(ticked)}. Raters who ticked nothing "
             f"count only if the file has an empty answer from them.{lacking}"
         )
     if unknown:
@@ -318,14 +322,13 @@ def _rankings(made: Sequence[_Made], name: str, value: str, *, in_order: bool) -
         are_models = any(fields.model_of(row, option) for option in options for _, row in answers[:1])
         ranks = fields.ranks_in(lists, in_order=in_order, are_models=are_models)
         for (answer, row), inside, ranked in zip(answers, lists, ranks, strict=False):
-            named = (one for one in inside if isinstance(one, Mapping) and "model" in one)
-            said = {str(one["model"]): one.get("answer") for one in named}
-            models = {option: option if option in said else fields.model_of(row, option) for option in ranked}
+            said = {str(one.get("model", one.get("value"))): one for one in inside if isinstance(one, Mapping)}
+            models = {one: one if "model" in said.get(one, ()) else fields.model_of(row, one) for one in ranked}
             themselves |= {option for option, model in models.items() if model is None}
             dropped = (name, value, "model", "dialogue_id")
             kept = {column: cell for column, cell in answer.items() if column not in dropped}
             kept = {"item_id": answer.get("dialogue_id"), **kept}
-            texts = {models[option] or option: said.get(option) or at(row, f"fields.{option}") for option in ranked}
+            texts = {models[one] or one: at(said.get(one), "answer") or at(row, f"fields.{one}") for one in ranked}
             for pair in ranked_pairs({models[option] or option: rank for option, rank in ranked.items()}):
                 pair |= {f"response_{side}": texts[pair[f"model_{side}"]] for side in "ab" if any(texts.values())}
                 found.append(({**kept, "metric": criterion, **pair}, row))
@@ -335,15 +338,28 @@ def _rankings(made: Sequence[_Made], name: str, value: str, *, in_order: bool) -
     return found, guesses
 
 
+def _out_of_buckets(answer: Data, row: Data, value: str) -> Iterator[_Made]:
+    """An answer as it is, or one for each option that was put into a bucket, which is a tuple of ticks; ``_`` is none."""
+    items = answer.get(value)
+    is_sorted = isinstance(items, list) and all(isinstance(one, Mapping) and "bucket" in one for one in items)
+    if not items or not is_sorted:
+        yield answer, row
+        return
+    for one in items if "dialogue_id" in answer else ():
+        model = one.get("model") or fields.model_of(row, one["value"]) or one["value"]
+        about = {"model": model, "response": one["answer"], "dialogue_id": f"{answer['dialogue_id']}:{model}"}
+        yield {**answer, **about, value: () if one["bucket"] == "_" else (one["bucket"],)}, row
+
+
 def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[str], int]:
     """Answers with several ticks as one for each option that anybody ticked, 1 or 0; the criteria that these are; and how
     many raters of an item have answers to other questions alone."""
     given = [opened(answer.get(value)) for answer, _ in made]
-    lists = [one if isinstance(one, list) else [] if one is None else [one] for one in given]
+    lists = [[*one] if isinstance(one, (list, tuple)) else [] if one is None else [one] for one in given]
     options: dict[Any, dict[str, None]] = {
         answer.get(name): {}
         for (answer, _), one in zip(made, lists, strict=True)
-        if len(one) > 1 and all(isinstance(x, str) for x in one)
+        if (len(one) > 1 or isinstance(answer.get(value), tuple)) and all(isinstance(x, str) for x in one)
     }
     for (answer, _), one in zip(made, lists, strict=True):
         options.get(answer.get(name), {}).update(dict.fromkeys(map(str, one)))
@@ -368,13 +384,13 @@ def _filled(inside: Any) -> bool:
     return any(map(_filled, held)) if isinstance(inside, (Mapping, list)) else inside not in (None, "")
 
 
-def _answers(form: Form, row: Data) -> Iterator[Data]:
+def _answers(form: Form, row: Data, by_key: Mapping[str, Any]) -> Iterator[Data]:
     """What one row holds by criterion; a row of one answer as it is."""
     if form.criteria is None:
         yield {}
         return
     name, value = ANSWERS[form.table]
-    for criterion, rater, answer in fields.criteria_in(row, form.criteria):
+    for criterion, rater, answer in fields.criteria_in(row, {**form.criteria, "keys": by_key}):
         yield {name: criterion, value: answer, "criterion": criterion, "rater": f"rater {rater}"}
 
 
@@ -383,9 +399,8 @@ def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:
     column gets the release's name in front."""
     found: Data = {}
     if form.passing:
-        whole = [
-            spec if isinstance(spec, list) else [spec] for spec in form.columns.values() if not isinstance(spec, dict)
-        ]
+        specs = (spec if isinstance(spec, list) else [spec] for spec in form.columns.values())
+        whole = [[name for name in names if isinstance(name, str)] for names in specs]
         plain = {name for names in whole for name in names if row.get(name) in (None, "")}
         plain |= {next((name for name in names if row.get(name) not in (None, "")), "") for names in whole}
         held = {form.criteria["at"]} if form.criteria else set()
@@ -426,7 +441,8 @@ def _origin(spec: Any, rows: Sequence[Data] = ()) -> str:
         return " or ".join(_origin(one) for n, one in enumerate(spec) if n in taken or taken <= {-1})
     if isinstance(spec, dict):
         named = spec.get("one_hot") or spec.get("agree", ())
-        return next((value for value in spec.values() if isinstance(value, str)), ", ".join(named))
+        plain = (_origin(value) for value in spec.values() if isinstance(value, str if named else (str, list)))
+        return next(plain, ", ".join(named))
     if spec.startswith("=") or spec in _PLACES:
         return _PLACES.get(spec, f"“{spec[1:]}”")
     return _MARKS.sub("", " ".join(spec.split())).replace("~", " | ")

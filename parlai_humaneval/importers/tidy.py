@@ -38,10 +38,6 @@ NEARLY = 0.85  # Names of models that are so much like each other may be the sam
 SINGLE = 10
 """So many bad rows may be slips, even where they are most of a short file."""
 _ROW = re.compile(r" in rows? [\d, ]*\d")
-_HINT = (
-    "rename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE; --set NAME= leaves a column "
-    "empty that may be"
-)
 
 
 @dataclass(frozen=True)
@@ -213,6 +209,7 @@ def _completed(
         seen.row_names = {
             place: name for place, name in zip(whole.index, row_names(whole), strict=True) if place != name
         }
+        seen.questions = vocabulary.questions_below(whole)
         frame = _distinct_names(one_header(whole))
         if below := vocabulary.summaries(frame):
             frame = frame.drop(index=below)
@@ -254,7 +251,7 @@ def _completed(
         name for name in vocabulary.with_known_names(frame) if name not in ours and not (wide and name in wide.columns)
     ]
     needed = [name for name in missing if not (wide and name in wide.makes)]
-    guesses = vocabulary.guessed_columns(needed, free)
+    guesses = vocabulary.guessed_columns(needed, free, seen.questions)
     has_items = "item_id" not in needed or "item_id" in guesses.values()
     if not has_items and "question" in frame and frame["question"].nunique() > 1:
         guesses["question"] = "item_id"
@@ -274,6 +271,11 @@ def _completed(
         frame, empty_cells = long(table, frame, wide, seen)
         if empty_cells:
             use.left_out["empty cells of columns that became rows"] += empty_cells
+    first = {columns.plain_name(str(name)) for name in given.columns[:1] if reading is None}
+    is_form = bool(of_form or seen.questions or first & {*WORDS["first_of_forms"]})
+    if is_form and table == "ratings" and "dialogue_id" in {*needed} - {*guesses.values()}:
+        plan = replace(plan, values={**plan.values, "dialogue_id": ""})
+        seen.guesses.append("dialogue_id is the row, as no column names the dialogue (--rename COLUMN=dialogue_id)")
     frame = _with_values(table, frame, plan, use, seen)
     frame = _with_starts(frame, seen) if table == "comparisons" else frame
     frame, clean = columns.with_clean_labels(table, frame)
@@ -306,7 +308,7 @@ def _completed(
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in (one for one in seen.passed if one not in COLUMNS_FILE["reply_columns"]):
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
-            seen.notes.append(f"{path}: the column {name} is ignored. If it is {near}, add --rename {name}={near}.")
+            seen.notes.append(f"{path}: the column {name} is ignored. If it means {near}, add --rename {name}={near}.")
     return frame, clean
 
 
@@ -348,7 +350,8 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
                 # By the row of the file: of a form with a column for each criterion, a row is one answer of several.
                 frame[name] = [f"{seen.table}-{Path(seen.source).name}-{place + 1}" for place in frame.index]
                 seen.notes.append(f"{seen.source}: {WORDS['unknown'][name]}.")
-            seen.columns[name] = f"“{value}” (--set)" if value else "empty (--set)"
+            nothing = "the row" if name in WORDS["unknown"] else "empty (--set)"
+            seen.columns[name] = f"“{value}” (--set)" if value else nothing
         elif column.exchange and name in defaults and name not in frame.columns:
             frame[name] = defaults[name]
             seen.columns[name] = f"“{defaults[name]}”"
@@ -400,7 +403,7 @@ def _near_models(tables: columns.Tables) -> list[str]:
         if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are the same, repeat the import with {vocabulary.map_option('model', [rare], common)}."
+                f"they are the same model, repeat the import with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 
@@ -438,15 +441,11 @@ def _checked(
                 ]
                 raise all_faults(frame, check, named, path, hints) from wrong
             bad = list(error.rows)
-            rows = ", ".join(dict.fromkeys(map(_row_number, named[bad])))  # of a wide row several are bad
-            skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(wrong))}")
+            rows = columns.rows_named([*dict.fromkeys(named[bad])])  # of a wide row several are bad
+            skipped.append(f"{path}, {rows}: {_ROW.sub('', str(wrong))}")
             places = np.delete(places, bad)
             frame = frame.drop(index=bad).reset_index(drop=True)
     return columns.from_rows(table, [])
-
-
-def _row_number(name: int | str) -> str:
-    return name if isinstance(name, str) else str(name + 1)
 
 
 def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, places: npt.NDArray[Any]) -> list[str]:
@@ -455,16 +454,16 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     hints = []
     if "missing column" in text:
         twice = [name for name in map(str, frame.columns) if name.endswith(" (2)")]
-        missing = text.partition("missing column ")[2].partition(". It has")[0].split(", ")
+        missing = text.partition("missing column ")[2].partition(". The table has")[0].split(", ")
         if twice:
             named = twice[0].removesuffix(" (2)")
             hints.append(
                 f"the header has {named} twice: name the second with --rename '{twice[0]}={missing[0]}', or leave it "
                 f"out with --drop '{twice[0]}'"
             )
-        hints.append(_HINT)
+        hints.append(WORDS["advice"]["missing"])
         if table == "ratings" and "model" in missing:
-            hints.append("if each column is a model, --wide '{model}', or '{model}_{criterion}' for names of both")
+            hints.append(WORDS["advice"]["model"])
         unknown: Mapping[str, str] = WORDS["unknown"]
         hints += [f"--set {name}= where it is not known: {unknown[name]}" for name in missing if name in unknown]
     column = error.where.removeprefix(f"{table}.")
@@ -479,7 +478,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())
-        hints.append(f"row {_row_number(places[error.rows[0]])} of the file: {row}")
+        hints.append(f"{columns.rows_named([places[error.rows[0]]])} of the file: {row}")
     return hints
 
 
@@ -501,7 +500,7 @@ def _together(
             error, bad = wrong.of_file(places), list(wrong.rows)
             if skipped is None or not bad or 2 * len(bad) > len(rows):
                 raise error from wrong
-            skipped.append(f"row {', '.join(dict.fromkeys(places[bad]))}: {error}")
+            skipped.append(f"{columns.rows_named([*dict.fromkeys(places[bad])])}: {error}")
             rows, places = rows.drop(index=bad).reset_index(drop=True), np.delete(places, bad)
     whole, told = settled(table, rows, repeats)
     return Checked(whole.reset_index(drop=True), told)

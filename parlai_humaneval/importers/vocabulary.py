@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from shlex import quote
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -29,14 +30,9 @@ MOSTLY = 0.8
 """Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
 LONGEST_MODEL = 60  # Characters of a model's name
 LONGEST = 100  # Characters of an address
-_ADDRESS = re.compile(
-    r"[^@\s]+@[^@\s]+\.\w{2,}"  # of e-mail
-    r"|(\d{1,3}\.){3}\d{1,3}|[0-9a-f]{0,4}(:[0-9a-f]{0,4}){5,7}"  # IP
-    r"|\+\d[\d\s()/.-]{6,}\d|\(?0?\d{2,4}\)?[\s./-]\d{3,4}[\s.-]?\d{4}|1[3-9]\d{9}",  # telephone
-    re.IGNORECASE,
-)
+_ADDRESS = re.compile("|".join(WORDS["addresses"]), re.IGNORECASE)
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
-_WHOLE = re.compile(r"(-?\d+)\.0")
+_WHOLE, _IMPORT_ID = re.compile(r"(-?\d+)\.0"), '{"ImportId"'
 LONGEST_STEP = 200  # Letters of an answer that may be a step of a scale
 MINUS = "−"  # as forms and printed scales write it
 _DECIMAL_COMMA = re.compile(r"(-?\d{1,3}),(\d{1,2})")
@@ -75,7 +71,7 @@ class Written(str):
 class Understood:
     """What was made of a file. ``columns``: our column → the column or value that it comes from; ``values``: column →
     what its values are taken for, with counts; ``guesses``: readings that may be wrong; ``row_names``: place of a row →
-    words for it."""
+    words for it; ``questions``: column → what was asked, in words."""
 
     source: str
     table: TableName
@@ -86,19 +82,22 @@ class Understood:
     guesses: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     row_names: dict[int, int | str] = field(default_factory=dict)
+    questions: Mapping[str, str] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
 
 
-def guessed_columns(missing: Sequence[str], present: Sequence[str]) -> dict[str, str]:
-    """Column of a file → required column that it may be; each is taken once."""
+def guessed_columns(
+    missing: Sequence[str], present: Sequence[str], questions: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """Column of a file → required column that it may be, also by the question that it answers; each is taken once."""
     free = {plain_name(name): name for name in reversed(present)}
     found: dict[str, str] = {}
     for name in missing:
         words = (plain_name(word) for word in _words_for(name))
         if (plain := next((word for word in words if word in free), None)) is not None:
             found[free.pop(plain)] = name
-        elif asking := next((one for one in free if name in _asks_for(free[one])), None):
+        elif asking := next((one for one in free if name in _asks_for(questions.get(free[one], free[one]))), None):
             found[free.pop(asking)] = name
     return found
 
@@ -145,7 +144,8 @@ def with_known_names(frame: pd.DataFrame) -> list[str]:
     def holds_other(name: str) -> bool:
         cells = frame[name].dropna()
         if _asks_for(name):
-            return are_ratings(cells) or any(len(str(cell)) > LONGEST for cell in cells)
+            is_number = "dialogue_id" not in _asks_for(name) and are_ratings(cells)
+            return is_number or any(len(str(cell)) > LONGEST for cell in cells)
         if plain_name(name) in sides:
             return any(len(str(cell)) > LONGEST_MODEL or "\n" in str(cell) for cell in cells)
         return plain_name(name) in WORDS["answers"] and (are_ratings(cells) or are_winners(cells, frozenset()))
@@ -201,6 +201,13 @@ def table_advice(names: Sequence[str]) -> tuple[str, str]:
         return (f"name it with --table: {', '.join(TABLES)}", wide)
     has, lacks = (", ".join(name for name in needed if (name in there) == is_there) for is_there in (True, False))
     return (f"name it with --table: it is most like {table} (it has {has}; it lacks {lacks or 'nothing'})", wide)
+
+
+def questions_below(frame: pd.DataFrame) -> dict[str, str]:
+    """Column → question, where the rows below a header are those of Qualtrics: the questions and their ids."""
+    if len(frame) < 2 or not frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any():
+        return {}
+    return {str(name): str(cell).strip() for name, cell in frame.iloc[0].items() if not pd.isna(cell)}
 
 
 def sided(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:
@@ -531,7 +538,7 @@ def _check_scale(
         note = (
             f"{understood.source}: the words of {criterion or 'value'} become {numbers}, because none means “middle”."
         )
-        understood.notes.append(f"{note} If the scale has no middle, number them with {advice}.")
+        understood.notes.append(f"{note} If the scale has no middle, number the words with {advice}.")
 
 
 def _is_number(text: str) -> bool:

@@ -15,21 +15,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from parlai_humaneval._util.errors import choose_from
-from parlai_humaneval.importers.vocabulary import (
-    MOSTLY,
-    NO_CRITERION,
-    SIDES,
-    WORDS,
-    Understood,
-    are_ratings,
-    are_winners,
-    guessed_columns,
-    identifying,
-    is_comment,
-    side_of,
-    with_known_names,
-    yes_or_no,
-)
+from parlai_humaneval.importers import vocabulary
+from parlai_humaneval.importers.vocabulary import MOSTLY, NO_CRITERION, SIDES, WORDS, Understood, are_ratings
 from parlai_humaneval.tables.columns import TableError, plain_name, with_our_names
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
 from parlai_humaneval.techniques.questions import CRITERIA
@@ -44,20 +31,9 @@ _FIELDS = re.compile(r"\{(model|criterion)\}")
 _BRACKETS = re.compile(r"(.+?)\s*[\[(](.+)[\])]")  # “Model A [Fluency]”, as forms on the web name the columns of a grid
 FEWEST_RANKED = 3  # Rows by which ranks are recognised
 _UNNAMED = re.compile(r"(?:Unnamed: \d+.*)?")
-_IMPORT_ID = '{"ImportId"'
 _AGAIN = re.compile(r"(.+)\.\d+")  # How pandas names the second column of a name
 _KNOWN = {plain_name(name) for one in (WORDS["criteria"], *CRITERIA.values()) for name in one}
 _KEYS = ("item_id", "dialogue_id", "worker_id", "model", *SIDES)  # What a rater was asked about, and who it was
-
-_MAKES = {
-    "criteria": ("criterion", "value", "metric", "winner"),
-    "models": ("model", "value"),
-    "both": ("model", "criterion", "value"),
-    "ranks": (*SIDES, "winner"),
-}
-
-
-_IS = {"criteria": "a criterion", "models": "a model", "both": "a model and a criterion", "ranks": "a model's ranks"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +48,7 @@ class Wide:
     @property
     def makes(self) -> Sequence[str]:
         """Our columns that come of it."""
-        return _MAKES[self.kind]
+        return tuple(WORDS["wide"][self.kind]["makes"])
 
 
 def one_header(frame: pd.DataFrame) -> pd.DataFrame:
@@ -84,8 +60,7 @@ def one_header(frame: pd.DataFrame) -> pd.DataFrame:
         name = again[1] if again and again[1] in above else name
         above.append(above[-1] if above and _UNNAMED.fullmatch(name) else name)
     several = {name for name in above if name and above.count(name) > 1}
-    # Qualtrics writes its questions and their ids below the header.
-    if len(frame) > 1 and frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any():
+    if vocabulary.questions_below(frame):
         return frame.iloc[2:]
     if not several or len(frame) < 2:
         return frame
@@ -113,30 +88,33 @@ def wide_columns(
             raise TableError(f"--wide makes rows of {' and '.join(ANSWERS)}, not of {table}", where=seen.source)
         return None
     further = [name for name in map(str, frame.columns) if name not in ours]
-    known = [name for name in with_known_names(frame) if name not in ours]
-    nameless = [name for name in missing if not guessed_columns([name], known)]
+    known = [name for name in vocabulary.with_known_names(frame) if name not in ours]
+    nameless = [name for name in missing if not vocabulary.guessed_columns([name], known, seen.questions)]
     if any(_FIELDS.search(name) for name in asked):
-        others = guessed_columns([name for name in missing if name not in ANSWERS[table]], list(frame.columns))
+        others = vocabulary.guessed_columns(
+            [name for name in missing if name not in ANSWERS[table]], list(frame.columns)
+        )
         return _by_pattern(",".join(asked), frame, [name for name in further if name not in others], seen)
     if asked and AUTO not in asked:
         for name in asked:
             if name not in frame.columns:
                 raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, further))
         return _meant(table, frame, list(asked), nameless, seen)
-    others = guessed_columns([name for name in missing if name not in (*ANSWERS[table], *nameless)], known)
-    hidden = {*identifying(frame[further]), *others}
+    asked_for = [name for name in missing if name not in (*ANSWERS[table], *nameless)]
+    others = vocabulary.guessed_columns(asked_for, known, seen.questions)
+    hidden = {*vocabulary.identifying(frame[further]), *others}
     found = [
         name
         for name in further
         if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
     open_to = (name for name in further if name not in hidden and not NO_CRITERION.fullmatch(name))
-    found = found or [name for name in open_to if yes_or_no(frame[name])]
+    found = found or [name for name in open_to if vocabulary.yes_or_no(frame[name])]
     if not asked:
-        absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], known)
+        absent = set(ANSWERS[table]) <= set(missing) and not vocabulary.guessed_columns(ANSWERS[table], known)
         models = {one for side in SIDES if side in frame for one in frame[side]}
         if table == "comparisons" and models and "winner" in nameless:
-            found = [name for name in further if name not in hidden and are_winners(frame[name], models)]
+            found = [name for name in further if name not in hidden and vocabulary.are_winners(frame[name], models)]
         elif table == "comparisons" and not (
             set(SIDES) <= set(nameless) and len(found) > 1 and _are_ranks(frame[found])
         ):
@@ -145,7 +123,8 @@ def wide_columns(
             return None
     wide = _meant(table, frame, found, nameless, seen) if found else None
     if wide is not None and not asked:
-        seen.guesses.append(f"{_IS[wide.kind]} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
+        what = WORDS["wide"][wide.kind]["is"]
+        seen.guesses.append(f"{what} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
     return wide
 
 
@@ -156,7 +135,7 @@ def likely_table(frame: pd.DataFrame, given: Collection[str]) -> TableName | Non
         named = with_our_names(table, frame)
         needed = [one.name for one in TABLES[table] if one.exchange and not one.empty_ok and one.name not in given]
         missing = [name for name in needed if name not in named]
-        absent = {*missing} - {*guessed_columns(missing, with_known_names(named)).values()}
+        absent = {*missing} - {*vocabulary.guessed_columns(missing, vocabulary.with_known_names(named)).values()}
         if table == "comparisons" and not absent.isdisjoint(SIDES):
             continue
         if table == "ratings" and (named.get("n_turns") is not None or absent >= {"worker_id", "model"}):
@@ -238,6 +217,9 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
     kept = [column for column in frame.columns if column not in wide.columns]
     melted = frame.melt(kept, list(wide.columns), var_name=name, value_name=value, ignore_index=False)
     melted = melted.sort_index(kind="stable").astype(object)
+    if seen.questions and (asked := {"ratings": "statement", "comparisons": "question"}[table]) not in frame:
+        melted[asked] = melted[name].map(seen.questions)
+        seen.columns[asked] = "the questions below the header"
     seen.columns.update({name: f"the names of {listed}", value: "what is in them"})
     if wide.kind == "both":
         melted = melted.assign(
@@ -298,12 +280,12 @@ def answers_apart(
         for one, group in groups.items()
     }
     rated = [one for one in cells if are_ratings(cells[one], 0.5) and not (mixed and NO_CRITERION.fullmatch(one))]
-    chosen = [one for one in groups if one in rated or (only_comments and not is_comment(one))]
+    chosen = [one for one in groups if one in rated or (only_comments and not vocabulary.is_comment(one))]
     sides: dict[str, tuple[str, str]] = {}
     if table == "comparisons":
         models = {*frame["model_a"], *frame["model_b"]} if {*SIDES} <= set(frame.columns) else set()
-        chosen = [one for one, column in cells.items() if are_winners(column, models)]
-        chosen = chosen or [one for one in groups if one not in rated and not is_comment(one)]
+        chosen = [one for one, column in cells.items() if vocabulary.are_winners(column, models)]
+        chosen = chosen or [one for one in groups if one not in rated and not vocabulary.is_comment(one)]
         sides = _by_side([one for one in rated if one not in chosen]) if models else {}
     if not chosen and not sides:
         return Apart(frame)
@@ -334,7 +316,7 @@ def _by_side(names: Sequence[str]) -> dict[str, tuple[str, str]]:
         parts = re.split(r"[\W_]+", name.strip("()[] "))
         for place in range(1, len(parts)):
             for side, criterion in ((parts[place:], parts[:place]), (parts[:place], parts[place:])):
-                if (meaning := side_of("".join(side))) is not None:
+                if (meaning := vocabulary.side_of("".join(side))) is not None:
                     found.setdefault(name, ("_".join(criterion), meaning))
     both = {criterion for criterion, side in found.values() if (criterion, SIDES[side == SIDES[0]]) in found.values()}
     return {name: (criterion, side) for name, (criterion, side) in found.items() if criterion in both}

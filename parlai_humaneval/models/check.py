@@ -177,8 +177,8 @@ def _is_served(spec: ModelSpec) -> bool:
 
 def _asked(spec: ModelSpec) -> Iterator[str]:
     if address := _address(spec):
-        yield f"It sends requests to the server at {address}{NOT_TRIED}."
+        yield f"The model sends requests to the server at {address}{NOT_TRIED}."
     if variable := _first(KEY_VARIABLES, spec):
-        yield f"Its key is read from the environment variable {variable}."
+        yield f"The model's key is read from the environment variable {variable}."
     if spec.needs:
         yield f"Needed: {'; '.join(spec.needs)}."

@@ -374,7 +374,7 @@ MANY_LEFT = 0.1
 CHECKS_IN_DOCS = "Which answers count"
 """Title of the documentation's page that says what each check means."""
 
-OVERLAP = "Checks overlap: an answer that fails two is counted in both rows."
+OVERLAP = "Checks overlap: an answer that fails two checks is counted in both rows."
 
 Pair = tuple[str, str]
 """A label and what it says."""

@@ -161,8 +161,8 @@ def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> Self
     ]
     return SelfChatError(
         f"{'; '.join(told)} (shards of these dialogues: {', '.join(shards)})",
-        try_="generate them, with the same --zoo-file as the others, and merge again (or merge the available ones "
-        "with --allow-missing):\n"
+        try_="generate the missing dialogues with the same --zoo-file as the others, and merge again (or merge the "
+        "available dialogues with --allow-missing):\n"
         + "\n".join(f"  {line}" for line in commands[:FEW])
         + (f"\n  and {len(commands) - FEW} more" if len(commands) > FEW else ""),
     )

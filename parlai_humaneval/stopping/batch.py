@@ -67,13 +67,14 @@ def alike(now: Floats, highest: Floats, equal: Flags, among: Flags, rivals: Riva
     return reached
 
 
-ALL_DIRECTIONS = 0.1
-"""Part of the capital that is split over all pairs, so that those far apart are decided before their neighbors are."""
+ALL_DIRECTIONS = 0.25
+"""Part of the capital that is split over all directions that may still be false: models far apart are decided first."""
 
 
 def along_paths(now: Floats, better: Flags, pairs: Pairs) -> Floats:
-    """Studies × 2 × pairs; what each claim has against it at least, in whatever order the models stand. ``now``: of the same
-    shape; e-values that the first model of a pair is better, and that the second is. ``better``: see :class:`Decisions`.
+    """Studies × 2 × pairs; what bets on neighbors have at least against each claim, in whatever order the models stand.
+    ``now``: of the same shape; e-values that the first model of a pair is better, and that the second is. ``better``: see
+    :class:`Decisions`.
 
     Somebody who knew the order could split a capital over its K − 1 neighbors, and bet on each that the lower one is
     better. If i is called better than j, which stands higher, the bets on the path from j down to i have paid at least
@@ -89,9 +90,8 @@ def along_paths(now: Floats, better: Flags, pairs: Pairs) -> Floats:
         for higher, lower in ((slice(by), slice(by + 1, None)), (slice(by + 1, None), slice(by))):
             through = by_number[:, higher, by, None] + by_number[:, None, by, lower]
             by_number[:, higher, lower] = np.minimum(by_number[:, higher, lower], through)
-    least = np.minimum(paid, by_number / 2) * (1 - ALL_DIRECTIONS) / (models - 1)
-    on_paths = np.stack([least[:, second, first], least[:, first, second]], axis=1)
-    return np.asarray(on_paths + ALL_DIRECTIONS / (2 * pairs.count) * now)
+    least = np.minimum(paid, by_number / 2) / (models - 1)
+    return np.stack([least[:, second, first], least[:, first, second]], axis=1)
 
 
 def rivals_apart(apart: Flags, rivals: Rivals) -> Ints:
@@ -179,11 +179,10 @@ class Decisions:
 
     def look(self, rows: Ints, evidence: Evidence) -> None:
         """Decide in the studies ``rows`` what the evidence allows: first who is better, then who is equal. Who is
-        better: over all orders, or stepwise over all 2M directions, at α, the clearest one first, one at a time, so that
-        no two claims can contradict each other. Who is equal: all pairs together, or one by one, at β. Then settle whom
-        to ask about."""
+        better: at α, the clearest direction first, one at a time, so that no two claims can contradict each other. Who is
+        equal: all pairs together, or one by one, at β. Then settle whom to ask about."""
         clearest = evidence.order_now.max(axis=1) if self.paths else evidence.clearest
-        fewest = 2 * (self.pairs.models - 1) if self.paths else self._true[:, None]
+        fewest = np.minimum(self._true, 2 * (self.pairs.models - 1) if self.paths else np.inf)[:, None]
         among = self._with(rows, self._open & (clearest >= fewest / self.alpha))
         if among.size:
             worth = (evidence.order_now if self.paths else evidence.pooled)[among]
@@ -243,7 +242,8 @@ class Decisions:
         while rows.size:
             least = worth / self._true[rows, None, None]
             if self.paths:
-                least = along_paths(worth, self.better[rows], self.pairs)
+                on_paths = along_paths(worth, self.better[rows], self.pairs)
+                least = (1 - ALL_DIRECTIONS) * on_paths + ALL_DIRECTIONS * least
             left = np.where(self._open[rows][:, None], least, 0.0).reshape(len(rows), -1)
             clearest = left.argmax(axis=1)
             reached = left.max(axis=1) >= 1 / self.alpha

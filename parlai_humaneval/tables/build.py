@@ -16,16 +16,8 @@ from parlai_humaneval.schema.judge_answers import JUDGE, AnyLine, JudgeAnswer, J
 from parlai_humaneval.schema.records import DialogueRecord, GivenAnswer, JudgementRecord, Rated, ShownDialogue, Turn
 from parlai_humaneval.tables import build_dialogues as live
 from parlai_humaneval.tables import build_judgements as judged
-from parlai_humaneval.tables.columns import (
-    HOW_REPEATS,
-    Repeats,
-    Row,
-    TableError,
-    Tables,
-    check_unique,
-    from_rows,
-    iso_time,
-)
+from parlai_humaneval.tables import columns
+from parlai_humaneval.tables.columns import HOW_REPEATS, Repeats, Row, TableError, Tables, from_rows
 from parlai_humaneval.tables.files import Checked, settled, tables_of
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, STUDY, TableName
 
@@ -74,7 +66,7 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
     made = {name: settled(name, from_rows(name, list(found)), repeats) for name, found in rows.items()}
     if repeats is not None:
         for name, (frame, _) in made.items():
-            check_unique(name, frame)
+            columns.check_unique(name, frame)
     return tables_of({name: Checked(frame.reset_index(drop=True), told) for name, (frame, told) in made.items()})
 
 
@@ -197,7 +189,7 @@ def _judgement_row(base: Rated, answer: JudgeAnswer, card: JudgeCard) -> Row:
         "status": "complete" if answer.answers else "failed",
         "failure": None if answer.answers else answer.outcome,
         "gold": 0,
-        "started": iso_time(answer.at - answer.seconds),
+        "started": columns.iso_time(answer.at - answer.seconds),
         "answers": live.json_cell([given.model_dump(mode="json", exclude_defaults=True) for given in answer.answers]),
         "judge_version": answer.version,
         "package_version": card.package_version,

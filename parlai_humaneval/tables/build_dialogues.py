@@ -31,10 +31,7 @@ def row_of(table: TableName, *sources: BaseModel | None, **given: Any) -> Row:
     that has one; lists and the like as JSON."""
     for column, place, name in _fields(table, tuple(map(type, sources)), tuple(given)):
         value = getattr(sources[place], name)
-        if value is not None and type(value) not in _PLAIN:
-            value = int(value) if isinstance(value, bool) else value
-            value = json_cell(value) if isinstance(value, list | dict | BaseModel) else value
-        given[column] = value
+        given[column] = value if value is None or type(value) in _PLAIN else _cell(value)
     return given
 
 
@@ -54,6 +51,12 @@ def _fields(table: TableName, kinds: tuple[type[Any], ...], given: tuple[str, ..
     )
 
 
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    return json_cell(value) if isinstance(value, list | dict | BaseModel) else value
+
+
 def json_cell(value: object) -> str:
     """A value that is no plain cell, as JSON."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=_plain)
@@ -65,8 +68,7 @@ def _plain(value: object) -> object:
 
 def copied(source: object, *names: str) -> Row:
     """The fields of these names, which stand in columns of the same names."""
-    values = ((name, getattr(source, name)) for name in names)
-    return {name: int(value) if isinstance(value, bool) else value for name, value in values}
+    return {name: _cell(getattr(source, name)) for name in names}
 
 
 def shown_columns(candidate: Candidate) -> Row:

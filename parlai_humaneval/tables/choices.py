@@ -25,18 +25,8 @@ MOST_SETS = 20
 are one group: each set would have a dialogue or two."""
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
-_ANSWERS = [
-    "selected",
-    "continued",
-    "written",
-    "seconds",
-    "complete",
-    "ticks",
-    "tick_choices",
-    "tick_problems",
-    "same_as",
-    "dialogue_status",
-]
+_ANSWERS = ["selected", "continued", "written", "seconds", "complete", "ticks", "tick_choices", "tick_problems"]
+_ANSWERS += ["same_as", "dialogue_status"]
 _FLAGS = ["automatic", "failed", "continued_each"]
 _BY = " by "  # Between a dialogue that several people rated and the name of one of them
 
@@ -451,8 +441,6 @@ def _order(names: Objects, tables: Tables) -> tuple[Ints, bool]:
 def _by_name(rows: pd.DataFrame, values: Ints) -> dict[str, int]:
     """The first of ``values`` of each dialogue, also by the name it has where several people rated it."""
     first = (~rows.duplicated(["dialogue_id", "worker_id"])).to_numpy(dtype=bool)
-    own = rows[first]
-    found = dict(zip(own["dialogue_id"] + " by " + own["worker_id"], values[first].tolist(), strict=True))
-    for name, value in zip(own["dialogue_id"], values[first].tolist(), strict=True):
-        found.setdefault(name, value)
-    return found
+    own, places = rows[first][::-1], values[first][::-1].tolist()
+    names = [own["dialogue_id"], own["dialogue_id"] + _BY + own["worker_id"]]
+    return {name: place for each in names for name, place in zip(each, places, strict=True)}

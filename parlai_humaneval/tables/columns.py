@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -32,7 +33,8 @@ _IDS = ("dialogue_a", "dialogue_b", "own_worker", "start")  # and all whose name
 _NUMBER, _CODE = re.compile(r"(-?\d+)\.(\d+)"), re.compile(r"0\d+")
 LIKE = 0.6  # Names so much like each other may be the same: difflib's ratio
 CELL = 60  # Letters of a cell that an error quotes
-MOST = 10  # Rows with faults that an error lists
+MOST = 10  # Faults, and words of a column, that are listed
+_RUN, _MOST_RUNS = 4, 20  # Rows that a range names from so many on, and ranges that are listed
 RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
 
 
@@ -50,7 +52,7 @@ class CleanedLabels:
         cells = "1 cell" if count == 1 else f"{count:,} cells"
         return (
             f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at either end, accents in "
-            "another Unicode form, or “.0” after a whole number. They were cleaned up, so equal names are spelled alike."
+            "another Unicode form, or “.0” after a whole number. All were cleaned up, so equal names are spelled alike."
         )
 
 
@@ -125,32 +127,49 @@ Cells = Any  # A series of texts, or an array of numbers of which some may be mi
 
 Numbered = tuple[str | int, ...]
 """Words in which an integer is the place of a row, from 0."""
+What = str | BaseException | Numbered | list[Problem]
 
 
 class TableError(HumanevalError, ValueError):
     """A table that cannot be used; the message names table, column and row, and says what was expected.
 
-    ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows.
+    ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows. ``alike``:
+    those of them for which the message is the same.
     """
 
-    def __init__(
-        self, what: str | BaseException | Numbered | list[Problem], rows: Sequence[int] = (), **parts: Unpack[Parts]
-    ) -> None:
+    def __init__(self, what: What, rows: Sequence[int] = (), alike: Sequence[int] = (), **parts: Unpack[Parts]) -> None:
         self._words: Numbered = what if isinstance(what, tuple) else ()
         if isinstance(what, tuple):
             what = "".join(part if isinstance(part, str) else str(part + 1) for part in what)
         super().__init__(what, **parts)
-        self.rows = tuple(rows)
+        self.rows, self.alike = tuple(rows), tuple(alike)
 
-    def of_file(self, places: npt.NDArray[Any]) -> TableError:
-        """The same error with the place, from 0, that each row of the table has in its file, or words for it; ``rows``
-        stay."""
+    def of_file(self, places: npt.NDArray[Any], alike: Sequence[int] | None = None) -> TableError:
+        """The same error with the place, from 0, that each row of the table has in its file, or words for it, and with all
+        rows that are ``alike``; ``rows`` stay."""
         if not self._words:
             return self
         named = [part if isinstance(part, str) else places[part] for part in self._words]
-        words = tuple(part if isinstance(part, str) else int(part) for part in named)
+        words = [part if isinstance(part, str) else int(part) for part in named]
+        if others := [
+            one
+            for one in dict.fromkeys(places[list(self.alike if alike is None else alike)].tolist())
+            if one not in named
+        ]:
+            words.insert(2, f", and the same in {rows_named(others)}")
         (problem,) = self.problems
-        return TableError(words, self.rows, where=problem.where, try_=problem.try_, misspelt=problem.misspelt)
+        return TableError(tuple(words), self.rows, where=problem.where, try_=problem.try_, misspelt=problem.misspelt)
+
+
+def rows_named(places: Sequence[int | str]) -> str:
+    """“row 3”, “rows 3, 5, 12–480”: rows by their places from 0, or by words for them."""
+    parts: list[str] = []
+    # Places in a row go up as their numbers do.
+    for _, run in groupby(enumerate(places), lambda one: one[1] - one[0] if isinstance(one[1], int) else one[1]):
+        names = [str(place + 1) if isinstance(place, int) else place for _, place in run]
+        parts += names if len(names) < _RUN else [f"{names[0]}–{names[-1]}"]
+    more = f" … ({len(places):,} in all)" if len(parts) > _MOST_RUNS else ""
+    return f"row{'s' * (len(places) > 1)} {', '.join(parts[:_MOST_RUNS])}{more}"
 
 
 def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ()) -> pd.DataFrame:
@@ -168,7 +187,7 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
         hint = f" {'; '.join(hints)}: rename it." if hints else ""
         meant = [f"  {c.name}: {c.description}" for c in missing]
         names = ", ".join(column.name for column in missing)
-        said = f"{table}: missing column {names}. It has: {', '.join(map(visible, present))}.{hint} What is missing:"
+        said = f"{table}: missing column {names}. The table has: {', '.join(map(visible, present))}.{hint} Missing:"
         raise TableError("\n".join([said, *meant]))
     known = {c.name: _typed_column(table, c, frame) for c in columns}
     others = {str(name): frame[name] for name in frame.columns if name not in known}
@@ -240,7 +259,7 @@ class Repeated:
             if self.repeats == "keep"
             else f"The {self.repeats} of each counts; {_rows_are(self.left_out)} left out"
         )
-        copies = f" {_rows_are(self.copies)} identical to another one in every cell." if self.copies else ""
+        copies = f" {_rows_are(self.copies)} identical to another row in every cell." if self.copies else ""
         return f"{self.table}: {given} given again by the same worker. {count} (--repeats {self.repeats}).{copies}"
 
 
@@ -335,11 +354,9 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cell
     if not is_numeric_dtype(values):
         empty = empty | values.isin([""]).to_numpy(dtype=bool)
     if empty.any() and not column.empty_ok:
-        raise TableError(
-            ("empty in row ", int(empty.argmax()), f" ({column.description})"),
-            np.flatnonzero(empty).tolist(),
-            where=f"{table}.{column.name}",
-        )
+        places = np.flatnonzero(empty).tolist()
+        words = ("empty in row ", places[0], f" ({column.description})")
+        raise TableError(words, places, places, where=f"{table}.{column.name}")
     if column.kind == "text":
         if column.allowed:
             refuse(table, values, ~(values.isin(column.allowed).to_numpy(dtype=bool) | empty), _one_of(column))
@@ -387,12 +404,11 @@ def refuse(
         first = places[0]
         expected = wanted if isinstance(wanted, str) else wanted(first)
         parts = (expected,) if isinstance(expected, str) else expected
-        raise TableError(
-            (f"{_plain(values.iloc[first])!r} in row ", first, ", expected ", *parts),
-            places,
-            where=f"{table}.{values.name}",
-            try_=try_,
-        )
+        cells = [repr(_plain(cell)) for cell in values.iloc[places]]
+        same = (place for place, cell in zip(places, cells, strict=True) if cell == cells[0])
+        alike = [place for place in same if isinstance(wanted, str) or wanted(place) == expected]
+        words: Numbered = (f"{cells[0]} in row ", first, ", expected ", *parts)
+        raise TableError(words, places, alike, where=f"{table}.{values.name}", try_=try_)
 
 
 def _plain(cell: Any) -> Any:

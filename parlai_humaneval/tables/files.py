@@ -18,34 +18,11 @@ import pandas as pd
 from parlai_humaneval._util.arrays import Ints
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.text import write_columns
-from parlai_humaneval.tables.columns import (
-    MOST,
-    CleanedLabels,
-    Repeated,
-    Repeats,
-    Row,
-    StoppingLog,
-    TableError,
-    Tables,
-    added_up,
-    check_unique,
-    from_rows,
-    typed,
-    with_clean_labels,
-    with_our_names,
-)
+from parlai_humaneval.tables import columns, schema
+from parlai_humaneval.tables.columns import Repeats, Row, StoppingLog, TableError, Tables
 from parlai_humaneval.tables.filters import RaterKinds, rater_kinds
 from parlai_humaneval.tables.formats import ENDINGS, NAMED, in_folder, json_object, read_frame, row_names, stem
-from parlai_humaneval.tables.schema import (
-    COLUMNS_FILE,
-    JUDGE_COLUMNS,
-    KEYS,
-    NUMBERED,
-    TABLE_DESCRIPTIONS,
-    TABLES,
-    Column,
-    TableName,
-)
+from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLE_DESCRIPTIONS, TABLES, Column, TableName
 from parlai_humaneval.tables.validate import check_rules, in_alphabet, with_dialogues
 
 _OF_ONE_ANSWER = {"model", "model_a", "model_b", "entity", "criterion", "position"}
@@ -55,7 +32,7 @@ _VERDICT = ":verdict"  # Ends the id of a verdict, which is known by it: the num
 
 def settled(
     table: TableName, frame: pd.DataFrame, repeats: Repeats | None
-) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
+) -> tuple[pd.DataFrame, tuple[columns.Repeated, ...]]:
     """``frame`` (typed) without repeated keys, and what was done to it; the index stays that of the rows that are kept.
     ``keep`` numbers the second answer of a worker, and further ones: the column ``answer_number`` holds 2, 3 …, and the
     ids get “ (answer 2)”. The worker stays the same, and so do the dialogues of a comparison of two. ``first`` and
@@ -69,9 +46,9 @@ def settled(
         return frame, ()
     plain = frame
     if frame["answer_number"].notna().any():
-        own = {name: _renamed(frame[name], frame["answer_number"], _unmarked) for name in NUMBERED[table]}
+        own = {name: _renamed(frame[name], frame["answer_number"], _unmarked) for name in schema.NUMBERED[table]}
         plain = frame.assign(answer_number=pd.array([pd.NA] * len(frame), dtype="Int64"), **own)
-    keys = plain[list(dict.fromkeys([*KEYS[table], "worker_id"]))]
+    keys = plain[list(dict.fromkeys([*schema.KEYS[table], "worker_id"]))]
     if table == "comparisons":
         keys = in_alphabet(with_dialogues(plain)[keys.columns])
     answer = np.asarray(keys.groupby(list(keys.columns), dropna=False, sort=False).ngroup(), dtype=np.int64)
@@ -81,10 +58,10 @@ def settled(
     place, last = _in_order(answer, plain)
     rows, more = plain[again], int((place > 1).sum())
     told = (
-        Repeated(
+        columns.Repeated(
             table=table,
             repeats=repeats or "keep",
-            answers=len(rows[[name for name in KEYS[table] if name not in _OF_ONE_ANSWER]].drop_duplicates()),
+            answers=len(rows[[name for name in schema.KEYS[table] if name not in _OF_ONE_ANSWER]].drop_duplicates()),
             more_rows=more,
             left_out=0 if repeats in (None, "keep") else more,
             copies=int(rows.astype(str).duplicated().sum()),  # as texts: a column that passes through may hold lists
@@ -102,22 +79,22 @@ class Checked:
     """A table, with what was done about answers that a worker gave again, and about ids and names that were not clean."""
 
     frame: pd.DataFrame
-    repeats: tuple[Repeated, ...] = ()
-    cleaned: tuple[CleanedLabels, ...] = ()
+    repeats: tuple[columns.Repeated, ...] = ()
+    cleaned: tuple[columns.CleanedLabels, ...] = ()
 
 
 def checked(
-    table: TableName, frame: pd.DataFrame, repeats: Repeats | None, cleaned: tuple[CleanedLabels, ...] = ()
+    table: TableName, frame: pd.DataFrame, repeats: Repeats | None, cleaned: tuple[columns.CleanedLabels, ...] = ()
 ) -> Checked:
     """:func:`settled`, refused where an answer still appears twice, or a row cannot be. Raises TableError, whose
     ``rows`` are those of ``frame``, numbered from 0 by its index."""
     whole, told = settled(table, frame, repeats)
     try:
-        check_unique(table, whole)
+        columns.check_unique(table, whole)
         check_rules(table, whole)
     except TableError as wrong:
-        error = wrong.of_file(whole.index.to_numpy())
-        error.rows = tuple(whole.index[list(wrong.rows)].tolist())
+        error, index = wrong.of_file(whole.index.to_numpy(), alike=()), whole.index
+        error.rows, error.alike = (tuple(index[[*places]].tolist()) for places in (wrong.rows, wrong.alike))
         raise error from wrong
     return Checked(whole.reset_index(drop=True) if told else whole, told, cleaned)
 
@@ -126,7 +103,8 @@ def all_faults(
     frame: pd.DataFrame, check: Callable[[pd.DataFrame], object], places: Any, path: Path, advice: Sequence[str]
 ) -> TableError:
     """What is wrong with the rows of a file, which ``check`` refuses: the first :data:`.columns.MOST`, and how many more
-    there are. Rows with a fault are left out to find the next one. ``places``: of the rows in the file."""
+    there are. Rows with a fault are left out to find the next one, with all rows for which the message is the same.
+    ``places``: of the rows in the file."""
     found: list[TableError] = []
     more = 0
     while len(frame):
@@ -134,10 +112,10 @@ def all_faults(
             check(frame)
             break
         except TableError as wrong:
-            full = len(found) == MOST
+            full = len(found) == columns.MOST
             more += len(wrong.rows) if full else 0
             found += [] if full else [wrong.of_file(places)]
-            out = list(wrong.rows if full else wrong.rows[:1]) or list(frame.index)
+            out = list(wrong.rows if full else wrong.alike or wrong.rows[:1]) or list(frame.index)
             frame, places = frame.drop(index=out).reset_index(drop=True), np.delete(places, out)
     first, *others = dict.fromkeys(problem for error in found for problem in error.problems)
     more += sum(len(error.problems) for error in found) - len(others) - 1
@@ -191,7 +169,7 @@ def _with_numbers(table: TableName, frame: pd.DataFrame, number: Ints) -> pd.Dat
     of_one = numbers.where(frame["dialogue_a"] == frame["dialogue_b"]) if table == "comparisons" else numbers
     marked = {
         name: _renamed(frame[name], of_one if name in ("dialogue_a", "dialogue_b") else numbers, _marked)
-        for name in NUMBERED[table]
+        for name in schema.NUMBERED[table]
     }
     return frame.assign(answer_number=numbers, **marked)
 
@@ -223,7 +201,7 @@ _OURS = re.compile(rb"# Tables of an? (human|automatic|partly automatic) evaluat
 
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
 STOPPING = "sequential.jsonl"  # The logs of studies that stop once they reach a decision, beside their tables
-README_WORDS: Mapping[str, str] = COLUMNS_FILE["readme"]
+README_WORDS: Mapping[str, str] = schema.COLUMNS_FILE["readme"]
 
 
 def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[Path]:
@@ -379,7 +357,7 @@ def with_besides(tables: Tables, directory: Path, format: Format | None = None) 
     stop once they reach a decision. Raises TableError."""
     of_judges = _read_all(directory / JUDGES, format, None, JUDGE_COLUMNS)
     judges = None if of_judges is None else tables_of(of_judges)
-    cleaned = added_up([*tables.cleaned, *(judges.cleaned if judges else ())])
+    cleaned = columns.added_up([*tables.cleaned, *(judges.cleaned if judges else ())])
     return replace(tables, judges=judges, stopping=_read_stopping(directory / STOPPING), cleaned=cleaned)
 
 
@@ -399,7 +377,7 @@ def _read_all(
             raise TableError(f"{directory} holds {name} as {names}", try_="name the one to read, or remove one")
     if not any(found.values()):
         return None
-    empty = {name: Checked(from_rows(name, [], besides.get(name, ()))) for name in found}
+    empty = {name: Checked(columns.from_rows(name, [], besides.get(name, ()))) for name in found}
     return empty | {
         name: _read(name, paths[0], repeats, besides.get(name, ())) for name, paths in found.items() if paths
     }
@@ -407,14 +385,14 @@ def _read_all(
 
 def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()) -> Checked:
     whole = read_frame(path)
-    frame, cleaned = with_clean_labels(name, with_our_names(name, whole))
+    frame, cleaned = columns.with_clean_labels(name, columns.with_our_names(name, whole))
     if frame.empty:
-        return Checked(from_rows(name, [], besides))
+        return Checked(columns.from_rows(name, [], besides))
     places = np.array(row_names(whole), dtype=object)
     rows = frame.reset_index(drop=True)
 
     def check(rows: pd.DataFrame) -> Checked:
-        return checked(name, typed(name, rows, besides), repeats, cleaned)
+        return checked(name, columns.typed(name, rows, besides), repeats, cleaned)
 
     try:
         table = check(rows)
@@ -436,14 +414,8 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 def _columns(frame: pd.DataFrame) -> list[list[Any]]:
     """Plain Python values of each column, None where one is missing."""
-    columns = []
-    for name in frame.columns:
-        missing = frame[name].isna().to_numpy(dtype=bool)
-        cells = np.full(len(frame), None, dtype=object)
-        if not missing.all():
-            cells[~missing] = frame[name].to_numpy(dtype=object)[~missing]
-        columns.append(cells.tolist())
-    return columns
+    cells = ((frame[name].to_numpy(dtype=object), frame[name].isna().to_numpy(dtype=bool)) for name in frame.columns)
+    return [np.where(missing, np.array(None), values).tolist() for values, missing in cells]
 
 
 def _readme(

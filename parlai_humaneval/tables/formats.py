@@ -26,7 +26,7 @@ from pandas.api.types import infer_dtype
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.text import clean_label, on_one_line, unguarded, visible
-from parlai_humaneval.tables.columns import CELL, MOST, TableError, plain_name
+from parlai_humaneval.tables.columns import CELL, TableError, plain_name, rows_named
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
 GZIP = ".gz"
@@ -365,7 +365,7 @@ def _checked(
 ) -> Iterator[list[str]]:
     """The rows of a file without blank ones, refused where one is shorter or longer than the header; ``start``: rows that
     were read before, after ``line``, with ``above`` rows above them. To ``places`` is added where they stand, from 0."""
-    end, wrong = line, list[str]()
+    end, wrong = line, dict[int, list[int]]()
     for number, row in enumerate(chain(start, rows), start=above + 1):
         line, end = end + 1, rows.line_num
         if not any(row):
@@ -374,10 +374,10 @@ def _checked(
         if len(row) > length and not any(row[length:]):
             del row[length:]
         if len(row) != length:
-            what = f"row {number} has {len(row)} cell{'s' * (len(row) != 1)}, the header {length}"
+            wrong.setdefault(len(row), []).append(number - 1)
             if end > line:
-                raise ValueError(f"{what}; check that every quotation mark is closed, starting in line {line}")
-            wrong.append(what)
+                quotes = f"check that every quotation mark is closed, starting in line {line}"
+                raise ValueError(f"{_cells_of([number - 1], len(row), length)}; {quotes}")
         yield row
     if end > line:  # the last cell may have run to the end of the file
         file.seek(0)
@@ -387,5 +387,9 @@ def _checked(
             if "end of data" in str(error):
                 raise ValueError(f"a quotation mark in line {line} is not closed") from error
     if wrong:
-        more = f", and {len(wrong) - MOST:,} more rows" if len(wrong) > MOST else ""
-        raise ValueError(f"{'; '.join(wrong[:MOST])}{more}")
+        raise ValueError("; ".join(_cells_of(numbers, cells, length) for cells, numbers in wrong.items()))
+
+
+def _cells_of(places: Sequence[int], cells: int, header: int) -> str:
+    has = "has" if len(places) == 1 else "have"
+    return f"{rows_named(places)} {has} {cells} cell{'s' * (cells != 1)}, the header {header}"

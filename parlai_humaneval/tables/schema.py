@@ -117,12 +117,3 @@ def listed_columns(table: TableName) -> str:
     others = ", ".join(column.name for column in TABLES[table] if not column.exchange)
     head = [f"{table}: {TABLE_DESCRIPTIONS[table]}", "Required:"]
     return "\n".join([*head, *required, f"Optional: {others}."])
-
-
-def required_columns() -> str:
-    """A Markdown table: the columns that each table from elsewhere must have; * where it may be empty or missing."""
-    lines = ["| table | required columns (*: may be empty or missing) |", "|---|---|"]
-    for table, columns in TABLES.items():
-        names = ", ".join(f"`{c.name}`{'*' if c.empty_ok else ''}" for c in columns if c.exchange)
-        lines.append(f"| `{table}` | {names} |")
-    return "\n".join(lines)

@@ -80,8 +80,9 @@ def test_an_error_of_a_table_names_every_row_that_has_it(tmp_path: Path) -> None
     row |= {"dialogue_a": "d", "dialogue_b": "e"}
     rows = [{**row, "worker_id": f"w{number}", "seconds": "soon"} for number in range(3)]
     (tmp_path / "comparisons.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(TableError, match=r"(?s)in row 1, expected a number.*'soon' in row 3, expected a number"):
+    with pytest.raises(TableError, match="'soon' in row 1, and the same in rows 2, 3, expected a number") as raised:
         read_tables(tmp_path)
+    assert str(raised.value).count("\n") == 0
 
 
 def test_next_commands_can_be_typed_where_the_program_is_not_on_the_path(
@@ -135,7 +136,7 @@ def test_a_model_that_lacks_something_says_what_to_do(tmp_path: Path, monkeypatc
     done = CliRunner().invoke(main, ["doctor", "--load", "tiny_generator,eliza", *where])
     assert done.exit_code == 1
     text = " ".join(done.stdout.split())
-    assert "wrong Model tiny_generator It has not been trained on this machine yet" in text
+    assert "wrong Model tiny_generator The model has not been trained on this machine yet" in text
     assert "→ Needed: `parlai-humaneval models train-tiny` once" in text
     assert "ok Model eliza answers “" in text
     assert done.stdout.splitlines()[-1].endswith(": Model tiny_generator.")

@@ -156,8 +156,8 @@ def test_people_are_reported_and_exported_as_before(study: Path, judge: Judge, t
     [
         ("I'm sorry, I can't judge that.", (0, 24, 0), "No answer could be read"),
         ("Both of them have their merits.", (0, 0, 24), "24 unreadable (24 asked twice in this run)"),
-        ('{"answer": "A"}', (24, 0, 0), "It judges by position rather than content"),
-        ('{"answer": "B"}', (24, 0, 0), "It judges by position rather than content"),
+        ('{"answer": "A"}', (24, 0, 0), "The judge decides by position rather than content"),
+        ('{"answer": "B"}', (24, 0, 0), "The judge decides by position rather than content"),
     ],
 )
 def test_a_judge_that_is_of_no_use_is_told_so(
@@ -244,7 +244,7 @@ def test_who_writes_more_than_it_may_is_told_of(study: Path, judge: Judge) -> No
     assert done.exit_code == 1, done.output  # none of it can be read, either
     told = " ".join(done.output.split())
     assert "The run cost more than --max-cost allows, because replies were longer than max_reply_tokens" in told
-    assert "Stopped before" not in told
+    assert "stopped before" not in told
 
 
 def test_wrong_calls_say_what_to_do(study: Path, judge: Judge) -> None:
@@ -256,7 +256,7 @@ def test_wrong_calls_say_what_to_do(study: Path, judge: Judge) -> None:
         return " ".join(done.output.split())
 
     broken = told("--judge", judge("def reply(history):\n    raise ValueError('no weights')\n", name="broken"))
-    assert "5 got no reply" in broken
+    assert "5 questions got no reply" in broken
     assert "no weights" in broken
     assert "24 questions are left" in broken
     assert answers(study) == []

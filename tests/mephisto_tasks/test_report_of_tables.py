@@ -141,8 +141,8 @@ def test_a_page_needs_answers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"selected": "2"}, "turns.selected: '2' in row 2, expected 0 or 1"),
-        ({"turn": "first"}, "turns.turn: 'first' in row 2"),
+        ({"selected": "2"}, "turns.selected: '2' in row 2, and the same in rows 3–97, expected 0 or 1"),
+        ({"turn": "first"}, "turns.turn: 'first' in row 2, and the same in rows 3–97, expected a number"),
         ({"model": ""}, "turns.model: empty in row 2"),
         ({"dialogue_id": "d1", "worker_id": "w1", "turn": "1"}, "rows 2 and 6 contradict"),
     ],

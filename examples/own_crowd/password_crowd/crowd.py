@@ -1,4 +1,4 @@
-"""Raters with a name and a password: a file has a line NAME:PASSWORD for each."""
+"""Raters with a name and a password: a file has a line NAME:PASSWORD for each, and each password is used once."""
 
 import hmac
 from collections.abc import Mapping
@@ -12,9 +12,16 @@ from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.crowds.crowd import CrowdWords
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
 from mephisto_tasks.crowds.registry import register_crowd
+from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.schema.steps import Redirect
 
 EXPECTED = "name a file with a line NAME:PASSWORD for each person"
+WRONG = phrase("This name and this password do not belong together. Please open the link that we sent you.")
+LATER = phrase("Nobody can sign in right now. Please try again in a few minutes.")
+USED = phrase(
+    "Somebody has already used this link. If it was you, please continue in the browser in which you started. "
+    "If it was not you, please write to us."
+)
 
 
 class PasswordSettings(BaseModel):
@@ -25,15 +32,25 @@ class PasswordSettings(BaseModel):
 
 
 def passwords_in(file: Path) -> dict[str, str]:
-    """Name → password. Raises ConfigError, which names the line that is neither empty nor NAME:PASSWORD."""
+    """Name → password. Raises ConfigError, which names every line that cannot be used."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", where="password_file", try_=EXPECTED) from error
-    wrong = next((number for number, line in enumerate(lines, start=1) if line.strip() and ":" not in line), None)
-    if wrong is not None:
-        raise ConfigError(f"line {wrong} of {file} has no colon", where="password_file", try_=EXPECTED)
-    return dict(line.split(":", 1) for line in lines if line.strip())
+    passwords: dict[str, str] = {}
+    faults = []
+    for number, line in enumerate(lines, start=1):
+        name, _, password = (part.strip() for part in line.partition(":"))
+        if line.strip() and not (name and password):
+            faults.append(f"line {number} is not NAME:PASSWORD")
+        elif name in passwords:
+            faults.append(f"line {number} names {name!r} again")
+        elif name:
+            passwords[name] = password
+    if faults or not passwords:
+        what = "; ".join(faults) or "it has no lines"
+        raise ConfigError(f"{file} cannot be used: {what}", where="password_file", try_=EXPECTED)
+    return passwords
 
 
 class PasswordDoor:
@@ -51,12 +68,10 @@ class PasswordDoor:
         try:
             right = passwords_in(self.file).get(name, "")
         except ConfigError as error:  # somebody is editing the file
-            raise TurnedAway("Nobody can sign in right now. Please try again in a few minutes.") from error
+            raise TurnedAway(LATER) from error
         if not right or not hmac.compare_digest(right.encode(), parameters["password"].encode()):
-            raise TurnedAway(
-                "This name and this password do not belong together. Please open the link that we sent you."
-            )
-        return Arrival(worker_name=f"{self.name}:{name}", door=self.name, vouched=True)
+            raise TurnedAway(WRONG)
+        return Arrival(worker_name=f"{self.name}:{name}", door=self.name, session=name)  # one assignment for a name
 
     def begins(self, arrival: Arrival) -> None:
         """Nothing has to be noted."""
@@ -70,6 +85,7 @@ class PasswordCrowd(LinkCrowd):
     title = "A file of passwords"
     words = CrowdWords(where="by password", summary="is a file of names and passwords", link="Link for each person:")
     personal_link = "?name=NAME&password=PASSWORD"
+    claim_advice = USED
     Settings = PasswordSettings
 
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:

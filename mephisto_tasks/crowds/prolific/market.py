@@ -48,9 +48,9 @@ a screen-out it is free there, and otherwise it stays taken."""
 PAUSED_THERE = "The study was paused or stopped on Prolific itself. Start it again there, or launch again"
 
 AGREED_USED_UP = (
-    "More places are needed than the %d that you agreed to: people who were asked to return their submission still hold "
-    "some of these places, and Prolific pays them after 21 days if they do not return it. Remind them on Prolific, or "
-    "launch again and agree to more"
+    "More places are needed than the %d that you agreed to. People who were asked to return their submissions still hold "
+    "some places. Prolific pays for submissions that are not returned within 21 days. Remind these people on Prolific, "
+    "or launch again and agree to more"
 )
 
 

@@ -120,7 +120,7 @@ def _expression(schema: Schema, name: str = "") -> str:
             return "v.number()"
         case {"type": kind}:
             return f"v.{kind}()"
-    raise ValueError(f"scripts/wire_types.py cannot write a check for {schema}: add one to it.")
+    raise ValueError(f"scripts/wire_types.py cannot write a check for {schema}: add this check to the script.")
 
 
 def _fields(name: str, fields: Mapping[str, Schema], required: list[str]) -> str:

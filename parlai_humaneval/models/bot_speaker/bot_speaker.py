@@ -166,7 +166,7 @@ class BotSpeakerAgent(Agent):
         # ParlAI has many options; ours of replies say so, so that a model's own “filter” cannot be meant.
         known = {f"reply_{name}": {"help": field.description} for name, field in ReplyDisplay.model_fields.items()}
         known["reply_max_chars"] = {
-            "help": f"{ReplyDisplay.model_fields['max_chars'].description} Here, 0 means any length."
+            "help": f"{ReplyDisplay.model_fields['max_chars'].description} Use 0 to allow any length."
         }
         del known["reply_hide_ai_talk"]
         add_options(parser, "bot_speaker", {**known, "model_outage": {"default": OUTAGE_S}})

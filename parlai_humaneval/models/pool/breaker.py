@@ -225,7 +225,7 @@ class Breaker:
         self._pause(outage)
         at = time.strftime("%H:%M:%S", time.localtime(outage.since))
         logger.warning(
-            "%s has been down since %s: %s. Its conversations wait up to %g s for it (outage_s).",
+            "%s has been down since %s: %s. Conversations wait up to %g s for this model (outage_s).",
             self.model, at, why, self.outage_s,
         )  # fmt: skip
         threading.Thread(target=self._watch, args=[outage], name=f"outage-of-{self.model}", daemon=True).start()

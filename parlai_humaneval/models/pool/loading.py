@@ -146,7 +146,7 @@ def _let_through(opt: Opt, spec: ModelSpec) -> None:
         opt["concurrency"] = opt["override"]["concurrency"] = threads
     elif spec.options["concurrency"] != threads:
         logger.warning(
-            "%s: running.threads is %s and options.concurrency is %s. The lower of the two limits its parallel requests. "
+            "%s: running.threads is %s and options.concurrency is %s. The lower value limits the model's parallel requests. "
             "Setting running.threads is enough",
             spec.name, threads, spec.options["concurrency"],
         )  # fmt: skip

@@ -204,7 +204,7 @@ def _missing_file(key: str, value: str) -> list[str]:
     if path.exists():
         return []
     if key == "model_file" and value.startswith(HOME_PREFIX):
-        return [f"It has not been trained on this machine yet ({path})."]
+        return [f"The model has not been trained on this machine yet ({path})."]
     return [f"{key} {path} does not exist."]
 
 

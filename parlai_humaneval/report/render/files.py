@@ -238,7 +238,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
         *([f"- `{STOPPING}`: {README_WORDS['stopping']}"] if with_logs else []),
         "",
-        "The last files contain the underlying answers as tidy tables, which `parlai-humaneval report --tables` reads.",
+        "Files with a number of rows hold the answers as tidy tables, which `parlai-humaneval report --tables` reads.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -211,7 +211,7 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
     cited = conclusions.to_cite([pair.line() for pair in a.pairs], decided)
     yield views.table("segments_pairs", a.pairs, *cited)
     yield views.table("segments_tests", a.tests)
-    note = f"Below 0: survives longer. Rated the same: {percent(a.same_features)} of answers."
+    note = f"Below 0: survives longer. In {percent(a.same_features)} of answers, both speakers were rated the same."
     yield views.table("segments_features", a.features, note)
     # The paper's Table 3.
     agreed: dict[str, dict[str, views.Cell]] = {}

@@ -196,11 +196,11 @@ def fitted_pairs(
         if slots and ((own.won >= 0).all() or (own.won <= 0).all()):
             said = (
                 "The position bias cannot be estimated, because one position never won. "
-                "The strengths are estimated without it."
+                "The strengths are estimated without position bias."
             )
         maximum_of = maximised(own, known, slots=slots and not said)
         if maximum_of is None and slots and not said:
-            said = "The position bias cannot be separated from the strengths, which are estimated without it."
+            said = "The position bias cannot be separated from the strengths, so it is left out of the model."
             maximum_of = maximised(own, known, slots=False)
         if maximum_of is not None:
             break

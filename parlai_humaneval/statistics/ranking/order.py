@@ -279,7 +279,7 @@ def best_of_means(
         raise ValueError("values, models and clusters must be lists of the same length, one entry per observation.")
     counts = ~np.isnan(y)
     if pd.isna(of_model[counts]).any() or pd.isna(owners[counts]).any():
-        raise ValueError(f"An observation lacks its model or its {cluster}: leave it out.")
+        raise ValueError(f"An observation lacks its model or its {cluster}: leave out this observation.")
     columns, names = pd.factorize(of_model[counts], sort=True)
     rows, groups = pd.factorize(owners[counts])
     shape, flat = (len(groups), len(names)), rows * max(1, len(names)) + columns

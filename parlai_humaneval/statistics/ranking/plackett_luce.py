@@ -221,13 +221,13 @@ def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[Fitted |
             left[rows[other], places[other]] = 1
         over = np.asarray(chosen.T @ left)
         np.fill_diagonal(over, 0)
-        why = "not every position was chosen over the others and left for them"
+        why = "not every position was both chosen over others and passed over for others"
         if len(linked_models(over)) == size:
             fit = _maximised(sets, owners, known, size)
             if fit is not None:
                 return fit, ""
             why = "with them the choices have no finite strengths"
-        said = f"Position effects cannot be estimated: {why}. The strengths are estimated without them."
+        said = f"Position effects cannot be estimated: {why}. The strengths are estimated without position effects."
     fit = _maximised(sets, owners, known, 0)
     return fit, said if fit is not None else "the choices separate the models"
 

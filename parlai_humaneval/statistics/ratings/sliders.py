@@ -214,7 +214,7 @@ def assessed(tables: Tables) -> Assessed | None:
     if assessment.any() and not assessment.all():
         others = ", ".join(sorted(set(rows["technique"][~assessment])))
         number = counted(int((~assessment).sum()), "rating")
-        rows, remarks = rows[assessment], [f"{number} of {others} on long scales are left out here."]
+        rows, remarks = rows[assessment], [f"{number} on long scales of {others} are left out here."]
     if not len(rows):
         return None
     _check_range(rows)

@@ -155,7 +155,7 @@ async def test_who_lost_their_browser_goes_on_in_another_when_a_researcher_says_
     async with Rater(run, "moves", browser=new) as rater:
         assert rater.client.details["title"] == OTHER_BROWSER
     said = command(run, "new-browser", pseudonym(run, "moves"))
-    moved = f"{pseudonym(run, 'moves')}: the next browser that opens the study under their name can continue.\n"
+    moved = f"{pseudonym(run, 'moves')}: the next browser that opens the study under the rater's name can continue.\n"
     assert said.output == moved
     async with Rater(run, "moves", browser=new) as rater:
         assert await rater.state() == begun

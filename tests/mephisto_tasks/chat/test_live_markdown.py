@@ -71,4 +71,4 @@ async def test_without_markdown_replies_are_shown_as_written(
     monkeypatch.setattr(chat_study, "FIRST_REPLY_S", 0.2)
     async with start(models=models, **own_models) as run:
         assert run.study.config.replies.appearance == "as_said"
-        assert any("slow sent no first reply within 0.2 seconds" in one for one in run.study.remarks) is remarked
+        assert any("slow sent no test reply within 0.2 seconds" in one for one in run.study.remarks) is remarked

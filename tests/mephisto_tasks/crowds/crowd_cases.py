@@ -40,13 +40,13 @@ class Case:
 
     Args:
         name: of the case.
-        settings: of a launch there.
+        settings: of a launch there; ``FOLDER`` is where ``files`` are.
         wrong: settings that are refused, and with which words.
         come: somebody's page, by a launch, what stands in for the site, and who.
         parameters: of an address by which somebody comes, where addresses say who.
         arrival: whom these parameters name.
         exits: what the address holds to which somebody goes with each outcome.
-        files: name → text of files that the settings name as ``FOLDER/NAME``.
+        files: name → text of files that settings, right or wrong, name as ``FOLDER/NAME``.
         stored: part of the name under which the database keeps Ann, in lower case.
     """
 
@@ -76,7 +76,7 @@ def _from_panel(run: RunningStudy, site: object, person: str) -> Rater:
     return Participant(run, person)
 
 
-def _by_link(run: RunningStudy, link: str, person: str) -> Rater:
+def by_link(run: RunningStudy, link: str, person: str) -> Rater:
     rater = Rater(local_url(run), person)
     rater.client = PageClient(
         local_url(run), parameters=parse_qsl(urlsplit(link).query), heartbeat_s=0.5, browser=browser_of(person)
@@ -90,11 +90,11 @@ def _invited(run: RunningStudy, site: object, person: str) -> Rater:
     entry = InvitationDoor(run.data_dir, TASK).look({INVITATION: token}, None)
     assert entry is not None
     query = "&".join(f"{name}={value}" for name, value in entry.parameters.items())
-    return _by_link(run, f"http://x/?{query}", person)
+    return by_link(run, f"http://x/?{query}", person)
 
 
 def _with_password(run: RunningStudy, site: object, person: str) -> Rater:
-    return _by_link(run, f"http://x/?name={person}&password=opensesame", person)
+    return by_link(run, f"http://x/?name={person}&password=opensesame", person)
 
 
 def _turker(run: RunningStudy, site: mturk.StandIn, person: str) -> Rater:
@@ -179,11 +179,17 @@ CASES = [
     Case(
         "password",
         ["place=password", "mephisto.provider.password_file=FOLDER/people.txt"],
-        [("mephisto.provider.password_file=/no/such/file", "cannot be read")],
+        [
+            ("mephisto.provider.password_file=/no/such/file", "cannot be read"),
+            (
+                "mephisto.provider.password_file=FOLDER/faults.txt",
+                "line 2 is not NAME:PASSWORD; line 4 names 'ann' again",
+            ),
+        ],
         _with_password,
         parameters={"name": "ann", "password": "opensesame"},
-        arrival=Arrival(worker_name="password:ann", door="password"),
-        files={"people.txt": "ann:opensesame\n"},
+        arrival=Arrival(worker_name="password:ann", door="password", session="ann"),
+        files={"people.txt": "ann:opensesame\n", "faults.txt": "ann:opensesame\nben\n\nann:other\n"},
     ),
 ]
 """The last one is the example of a plug-in package."""

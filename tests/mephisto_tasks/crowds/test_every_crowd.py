@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from click.testing import CliRunner
-from crowd_cases import CASES, Case, hits_open, with_the_example
-from live import TASK, eventually, records, rows
+from crowd_cases import CASES, Case, by_link, hits_open, with_the_example
+from live import TASK, Launch, eventually, records, rows
 from mephisto.operations.registry import get_crowd_provider_from_type
 from mturk_hands import arguments
 from prolific_hands import blocked_group, person_id
@@ -86,6 +86,18 @@ def test_every_crowd_is_met() -> None:
     assert panels == set(panel_names())
 
 
+def test_a_crowd_that_could_never_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever chooses a name that is taken reads so, instead of seeing their raters come from the other crowd."""
+    taken = type("Mine", (Crowd,), {"place": "mine", "provider_type": "password", "title": "Mine"})()
+    assert taken.place not in {crowd.place for crowd in registry.crowds()}  # all that are installed are loaded by now
+    monkeypatch.setattr(registry, "_registered", [*registry._registered, taken])
+    done = CliRunner().invoke(main, ["launch", "pw_turn", "place=mine"])
+    assert done.exit_code == 1
+    said = " ".join(done.stderr.split())
+    assert "the crowd 'Mine' (" in said
+    assert "the provider_type 'password', which 'A file of passwords' uses" in said
+
+
 def test_names(case: Case, crowd: Crowd, config: Any) -> None:
     """By its type in databases it is found again, and Mephisto knows its provider."""
     assert crowd.place in choices_of("place")
@@ -106,7 +118,7 @@ def test_settings_that_cannot_be_are_refused(case: Case, site: object, tmp_path:
     unknown = ("mephisto.provider.no_such_setting=1", "no_such_setting")
     for wrong, words in [*case.wrong, unknown]:
         with pytest.raises(ConfigError) as refused:
-            compose_config("pw_turn", "local", [*_settings(case, tmp_path), wrong])
+            compose_config("pw_turn", "local", [*_settings(case, tmp_path), wrong.replace("FOLDER", str(tmp_path))])
         assert words in str(refused.value)
 
 
@@ -221,6 +233,21 @@ async def test_life(case: Case, site: Any, tmp_path: Path, data_dir: Path, monke
     ((worker, provider),) = rows(data_dir, "SELECT worker_name, provider_type FROM workers")
     assert provider == config.mephisto.provider._provider_type
     assert case.stored in worker.lower()
+
+
+async def test_the_example_admits_each_password_once(start: Launch, tmp_path: Path) -> None:
+    """A wrong password, and one that somebody else has used, let nobody in; each of them reads why."""
+    case = next(case for case in CASES if case.name == "password")
+    async with start(overrides=case.overrides(tmp_path), turns=1, dialogues_per_group=2) as run:
+        async with by_link(run, "?name=ann&password=opensesame", "ann") as ann:
+            await ann.finish()
+        refused = {"wrong": "do not belong together", "opensesame": "Somebody has already used this link"}
+        for password, words in refused.items():
+            async with by_link(run, f"?name=ann&password={password}", "somebody else") as rater:
+                assert words in str(rater.client.refused)
+        async with by_link(run, "?name=ann&password=opensesame", "ann") as again:
+            assert "You have completed this already" in str(again.client.refused)
+    assert [record.status for record in records(run)] == ["complete"]
 
 
 def test_what_cannot_be_taken_off_at_the_end(

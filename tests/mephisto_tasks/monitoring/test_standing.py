@@ -292,7 +292,7 @@ def test_what_is_earned_in_a_sandbox_is_told_apart(tmp_path: Path) -> None:
     assert (standing.pay.owed, standing.pay.owed_in_sandbox, standing.pay.paid_in_sandbox) == (7.5, 2.5, 0.0)
     told = dict(rater_facts(standing))
     assert told["Money"].startswith("$5.00 earned: $0.00 paid, $5.00 to be paid")
-    assert told["In the sandbox"] == "$2.50: $0.00 paid, $2.50 to be paid. No real money is spent there."
+    assert told["In the sandbox"] == "$2.50: $0.00 paid, $2.50 to be paid. No real money is spent in the sandbox."
 
 
 def test_the_json_is_the_same_object(study: StoredStudy) -> None:

@@ -182,6 +182,8 @@ def test_lifting_a_block_says_which_others_hold(mturk: StandIn, db: Any, data_di
     )
     assert workers("unblock", name, "--all-tasks") == f"{name} may take part again (was blocked: Writes insults.)\n"
     assert mturk.journal.of("DeleteWorkerBlock") == []
-    assert "None of them are blocked on MTurk any more." in workers("unblock", name, "--all-tasks", "--everywhere")
+    assert "None of these raters are blocked on MTurk any more." in workers(
+        "unblock", name, "--all-tasks", "--everywhere"
+    )
     assert [call.params["WorkerId"] for call in mturk.journal.of("DeleteWorkerBlock")] == ["ARUDE"]
     assert "where nobody is blocked" in workers("unblock", name, "--all-tasks")

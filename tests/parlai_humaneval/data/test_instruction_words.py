@@ -116,7 +116,7 @@ def test_preview_and_instructions_each_tell_the_essentials(part: str, live: Path
 
 def test_who_leaves_early_knows_before_consenting_that_there_is_no_pay(live: Path) -> None:
     assert "leave a chat before the end, you will not be paid for it" in told(read(live, NONE), "preview")
-    assert "before you have rated the last one, you will not be paid" in told(
+    assert "before you have rated the last chat, you will not be paid" in told(
         read(live, {"several_conversations"}), "preview"
     )
 

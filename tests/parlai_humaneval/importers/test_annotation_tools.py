@@ -177,7 +177,7 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == sorted([*right, *(["heron", f"marks.{option}", 0] for option in EXPECTED)])
     assert (
-        "Each option that was ever ticked is a criterion, 1 or 0: marks.warm, marks.vague, marks.long." in done.stdout
+        "Each option that was ever ticked is a criterion (0 or 1): marks.warm, marks.vague, marks.long." in done.stdout
     )
     pairs = {user: {"i1": [label("marks", one, True) for one in ticked]} for user, ticked in ticks.items()}
     (tmp_path / "potato").mkdir()
@@ -256,6 +256,35 @@ def test_unknown_fields_inside_annotations_of_label_studio(command, tmp_path: Pa
     assert ("annotations.weather" in done.stdout) == (new == "in the annotation")
     assert ("annotations.result.mood" in done.stdout) == (new == "in the result")
     assert ("Unknown fields of" in done.stdout) == (new != "nowhere")
+
+
+@pytest.mark.parametrize(
+    "output", [{"completion": "4", "choices": []}, {"choices": [{"message": {"role": "assistant", "content": "4"}}]}]
+)
+def test_the_texts_of_inspect(command, tmp_path: Path, output: dict[str, Any]):
+    """What was asked, and the answer and the target next to the score, of logs with and without a completion."""
+    log = json.loads((SAMPLES / "inspect_log.json").read_text())
+    log["samples"] = [{**log["samples"][0], "input": "2+2?", "target": "four", "output": output}]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert command(tmp_path / "log.json").exit_code == 0
+    assert shown(command)[0] == {("human", "2+2?"), ("lab/heron", "4")}
+    assert {*read_tables(command.out).ratings["target"]} == {"four"}
+
+
+def test_a_sample_of_inspect_with_several_turns(command, tmp_path: Path):
+    """The whole conversation, without the system message and with the first question once."""
+    said = [("system", "Be brief."), ("user", "2+2?"), ("assistant", "4"), ("user", "Sure?"), ("assistant", "Yes.")]
+    messages = [{"id": f"m{n}", "role": role, "content": text} for n, (role, text) in enumerate(said)]
+    log = json.loads((SAMPLES / "inspect_log.json").read_text())
+    answer = {"messages": messages, "output": {"completion": "Yes."}}
+    log["samples"] = [{**log["samples"][0], "input": "2+2?", **answer}]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert command(tmp_path / "log.json").exit_code == 0
+    (entry,) = entries(read_tables(command.out))
+    (talk,) = entry.talks.values()
+    names = {"user": "user", "assistant": "lab/heron"}
+    told = [(line["who"].replace("human", "user"), line["text"]) for line in talk["lines"]]
+    assert told == [(names[role], text) for role, text in said[1:]]
 
 
 @pytest.mark.parametrize("added", [False, True])
@@ -378,7 +407,7 @@ def test_exports_of_labelbox(command, tmp_path: Path):
 
 
 def test_pairs_of_labelbox_are_comparisons(command, tmp_path: Path):
-    """Where an item's metadata names two models; what is drawn on it is left out with a remark."""
+    """Where an item's metadata names two models; what is drawn on it is counted."""
     answers = [{"name": "better", "radio_answer": {"name": side}} for side in "AB"]
     rows = [labelbox(f"d{n}", "u@x.org", answer) for n, answer in enumerate(answers)]
     for row in rows:
@@ -392,7 +421,7 @@ def test_pairs_of_labelbox_are_comparisons(command, tmp_path: Path):
         ["d0", "better", "heron"],
         ["d1", "better", "otter"],
     ]
-    assert "left out: projects.value.labels.annotations.objects." in done.stdout
+    assert "rows that hold no answer of labelbox: 2." in done.stdout
 
 
 def test_labels_of_doccano(command, tmp_path: Path):

@@ -367,6 +367,42 @@ def test_raters_that_are_programs_are_no_human_evaluation(command, tmp_path: Pat
     assert ("human" in readme) == ("Human" in words)
 
 
+ASKED = [["2+2?", " 3"], ["2+2?", " 4"]]
+GENERATED = {"resps": [["Four. #### 4"]], "filtered_resps": ["4"]}
+CHOSEN = {"resps": [[["-2.5", "False"]], [["-0.5", "True"]]], "filtered_resps": [["-2.5", "False"], ["-0.5", "True"]]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answered", "said"),
+    [
+        ({"gen_args_0": {"arg_0": "2+2?", "arg_1": {"until": []}}}, GENERATED, "Four. #### 4"),
+        ([["2+2?", {"until": []}]], GENERATED, "Four. #### 4"),
+        ({}, GENERATED, "Four. #### 4"),
+        (ASKED, CHOSEN, "4"),
+        (
+            {f"gen_args_{n}": dict(zip(("arg_0", "arg_1"), one, strict=True)) for n, one in enumerate(ASKED)},
+            CHOSEN,
+            "4",
+        ),
+        ([["2+2?", {}]], {"resps": [["[1, 2]"]], "filtered_resps": ["[1, 2]"]}, "[1, 2]"),
+    ],
+)
+def test_samples_of_the_harness_are_dialogues(command, tmp_path: Path, arguments: Any, answered: Any, said: str):
+    """The request and what the model said, or the choice that it found likeliest, next to the metric and the target."""
+    row = {"doc_id": 0, "doc": {"question": "2+2?"}, "target": "4!", "filter": "none", "metrics": ["acc"], "acc": 1.0}
+    (tmp_path / "heron").mkdir()
+    path = tmp_path / "heron" / "samples_sums_2025.jsonl"
+    path.write_text(json.dumps({**row, "arguments": arguments, **answered}) + "\n")
+    done = command(path)
+    assert done.exit_code == 0, done.stderr
+    assert "Unknown fields of" not in done.stdout
+    (entry,) = entries(read_tables(command.out))
+    (talk,) = entry.talks.values()
+    assert [(line["who"], line["text"].strip()) for line in talk["lines"]] == [("human", "2+2?"), ("heron", said)]
+    (answer,) = entry.details()["answers"]
+    assert {("heron: acc", "1"), ("target", "4!")} <= {*answer["says"]}
+
+
 def test_the_fields_that_were_taken_are_named_and_reasons_are_read(command, tmp_path: Path) -> None:
     """Guards what a person checks before anything is written: no field that the file lacks, none twice, and no marks of the
     list of formats; and the reasons, without which the report has no words to tell models apart."""

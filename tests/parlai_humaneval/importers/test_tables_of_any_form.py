@@ -226,9 +226,31 @@ def test_all_faults_of_a_file_are_listed_at_once(command, tmp_path: Path):
     (tmp_path / "usr.json").write_text(json.dumps([{"fact": "f", "context": "c", "responses": [reply] * 9}]))
     said = command("--from", "usr", tmp_path / "usr.json").stderr
     assert (said.count("rows 1 and 1 are the same answer"), "… and 15 more rows" in said) == (1, True)
-    (tmp_path / "comparisons.csv").write_text("a,b\n1\n1,2\n1,2,3\n")
-    with pytest.raises(TableError, match="row 2 has 1 cell, the header 2; row 4 has 3 cells, the header 2"):
+    (tmp_path / "comparisons.csv").write_text("a,b\n1\n1,2\n1,2,3\n1\n")
+    with pytest.raises(TableError, match="rows 2, 5 have 1 cell, the header 2; row 4 has 3 cells, the header 2"):
         read_tables(tmp_path)
+
+
+def test_the_same_fault_of_many_rows_is_one_line(command, tmp_path: Path):
+    """Neighbours as a range, and of very many rows how many there are; the hint about the first row stays."""
+    rows = [{**VOTES[0], "item_id": f"i{n}", "seconds": "4"} for n in range(500)]
+    for n in (1, 3, 4, *range(10, 479)):
+        rows[n]["winner"] = "nobody"
+    for n in range(480, 500):
+        rows[n] |= {"winner": "none here", "model_a": "x", "model_b": "y"}
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows))
+    done = command(tmp_path / "comparisons.csv")
+    said = " ".join(done.stderr.split())
+    assert "'nobody' in row 3, and the same in rows 5, 6, 12–480, expected" in said
+    assert "'none here' in row 482, and the same in rows 483–501, expected" in said
+    assert ("more row" in said, "row 3 of the file: item_id i1" in said) == (False, True)
+    for n in range(500):
+        rows[n]["winner"] = ("x", "nobody")[n % 2]
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows))
+    with pytest.raises(TableError) as raised:
+        read_tables(tmp_path)
+    assert "the same in rows 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25," in str(raised.value)
+    assert "41, 43 … (249 in all), expected" in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import select
+import signal
 import sysconfig
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from killable_server import free_port
+from warm_python import WarmPython
 
 from parlai_humaneval.models.agent.names import is_transformers_5
 
@@ -66,31 +68,33 @@ def save_chat_model(folder: Path) -> Path:
 
 
 @contextmanager
-def serving(model: Path, log: Path) -> Iterator[str]:
+def serving(model: Path, log: Path, warm: WarmPython) -> Iterator[str]:
     """The server's ``base_url``, for as long as the block lasts; ``log`` gets its output."""
     command: list[Any] = [program(), "serve", "--device", "cpu", "--host", "127.0.0.1", "--port", port := free_port()]
     alone = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(log.parent / "hub"), "OMP_NUM_THREADS": "1"}
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(part) for part in [*command, model]], stdout=output, stderr=output, env={**os.environ, **alone}
-        )
-        try:
-            wait_until_healthy(process, f"http://127.0.0.1:{port}/health", log)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    number = warm.start(*map(str, [*command, model]), streams=(os.devnull, log, log), env={**os.environ, **alone})
+    try:
+        wait_until_healthy(number, f"http://127.0.0.1:{port}/health", log)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGTERM)
+        if not select.select([descriptor := os.pidfd_open(number)], [], [], 10)[0]:
+            os.kill(number, signal.SIGKILL)
+        os.close(descriptor)
+        warm.wait(number)
 
 
-def wait_until_healthy(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def wait_until_healthy(number: int, url: str, log: Path) -> None:
     until = time.monotonic() + START_S
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
+    ended = os.pidfd_open(number)
+    try:
+        while time.monotonic() < until and not select.select([ended], [], [], 0)[0]:
+            try:
+                with urllib.request.urlopen(url, timeout=2):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.2)
+    finally:
+        os.close(ended)
     pytest.fail(f"the server did not start: {log.read_text(errors='replace')[-2000:]}")

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from real_server import program, save_chat_model, serving
+from warm_python import WarmPython
 
 from parlai_humaneval.cli import main
 from parlai_humaneval.models.model_pool import ModelPool
@@ -36,11 +37,11 @@ class Real(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+def real(tmp_path_factory: pytest.TempPathFactory, warm: WarmPython) -> Iterator[Real]:
     program()
     folder = tmp_path_factory.mktemp("real")
     model = save_chat_model(folder / "tiny-chat")
-    with serving(model, folder / "log.txt") as base_url:
+    with serving(model, folder / "log.txt", warm) as base_url:
         yield Real(base_url, model)
 
 
@@ -160,7 +161,9 @@ def test_fix_writes_what_a_real_server_wants(real: Real, tmp_path: Path) -> None
     assert yaml.safe_load(zoo.read_text())["models"]["mine"]["options"]["served_model"] == str(real.model)
 
 
-def test_a_template_without_a_system_role_is_guessed_at_where_the_server_says_nothing(tmp_path: Path) -> None:
+def test_a_template_without_a_system_role_is_guessed_at_where_the_server_says_nothing(
+    tmp_path: Path, warm: WarmPython
+) -> None:
     """Guards Gemma and the like behind servers that answer 500 and no more, whose log alone has the reason."""
     program()
     model = save_chat_model(tmp_path / "tiny-chat")
@@ -172,7 +175,7 @@ def test_a_template_without_a_system_role_is_guessed_at_where_the_server_says_no
         settings = json.loads((model / "tokenizer_config.json").read_text())
         settings["chat_template"] = refusing + settings["chat_template"]
         (model / "tokenizer_config.json").write_text(json.dumps(settings))
-    with serving(model, tmp_path / "log.txt") as base_url:
+    with serving(model, tmp_path / "log.txt", warm) as base_url:
         there = Real(base_url, model)
         with there.pool(system_prompt="we play") as pool, pytest.raises(ModelFailed, match="write `system_role: user`"):
             chat(pool)

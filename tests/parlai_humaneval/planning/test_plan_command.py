@@ -104,7 +104,7 @@ def test_comparison() -> None:
         assert text.count("between the win rates of two models: 0.55 and 0.45") == 1, "of all techniques with this gap"
         result = plan_json(*arguments)
         assert len(result["plans"]) == 10
-    assert "tells any two of the 4 models apart" in call("--gap", "0.1", "--models", "4").stdout
+    assert "distinguish any two of the 4 models" in call("--gap", "0.1", "--models", "4").stdout
     assert "seem to need fewer turns" in call("--gap", "0.1", "--models", "4").stdout.replace("\n", " ")
     assert plan_json("--gap", "0.1", "--models", "4")["notes"]
     assert not plan_json("--gap", "0.1")["notes"]

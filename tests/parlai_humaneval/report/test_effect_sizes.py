@@ -53,7 +53,7 @@ def test_a_column_a_technique(several):
     told = " ".join(table.notes)
     assert "compared across techniques" in told
     assert "ties count half" in told
-    assert "At 50 %, neither is better" in told
+    assert "At 50 %, neither model is better" in told
 
 
 def test_the_table_is_on_every_form(several, tmp_path, undrawn):

@@ -122,7 +122,7 @@ def test_a_gap_of_the_model_has_no_superiority_of_direct_meetings_beside_it(repo
     assert all(pair.superiority is not None for pair in answer.pairs)
     other = answer.model_copy(update={"technique": "arena", "pairs": answer.pairs[:1]})
     across = superiority_table([answer, other])
-    assert any("Turns and dialogues are those with both models. sata" in note for note in across.notes)
+    assert any("turns and dialogues include only those with both models. sata" in note for note in across.notes)
 
 
 def test_who_may_be_the_best_is_told_by_the_pairs_of_few_workers(tmp_path):
@@ -155,7 +155,7 @@ def test_strengths_lead_where_shares_mislead(tmp_path):
     (answer,) = section.summary()
     assert answer.models[0].model == answer.best.leader == "a"
     assert answer.verdict.startswith("a ranks first (family-wise 5 %). Ranks: a (1), b (2–3), c (2–3), d (4)")
-    told = [remark for remark in answer.remarks if "Strengths, which account for them" in remark]
+    told = [remark for remark in answer.remarks if "Strengths account for" in remark]
     assert len(told) == 1
     assert told[0].startswith("c was chosen in")
     assert "the former met weaker models" in told[0]

@@ -465,7 +465,7 @@ def test_models_that_did_not_meet_all_others_have_not_won_against_them(tmp_path)
     assert told_leader(answer).best.leader == answer.models[0].model == "b"
     assert "all other models" not in answer.verdict
     assert "Win rates against the models that each model met (not all others)" in answer.verdict
-    (why,) = [remark for remark in answer.remarks if "Strengths, which account for them" in remark]
+    (why,) = [remark for remark in answer.remarks if "Strengths account for" in remark]
     assert why.startswith("a won ")
     assert "the former met weaker models" in why
 

@@ -290,7 +290,9 @@ def test_clusters_that_differ_are_told():
     assert [row.cluster for row in section.models] == [1, 2]
     assert [row.cluster_workers for row in section.models] == [1, 1]
     assert any("Rely on the second result" in remark and "a > b" in remark for remark in section.remarks)
-    assert any("Wins of a against b: significant if every answer were independent" in r for r in section.remarks)
+    assert any(
+        "Wins of a against b: significant if all answers are treated as independent" in r for r in section.remarks
+    )
 
 
 def test_seconds_by_kind_and_length():

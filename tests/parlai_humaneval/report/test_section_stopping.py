@@ -100,7 +100,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     others = [summary for summary in document.summaries() if summary.section != "stopping"]
     assert others
     (label,) = document.sections["stopping"].labels().values()
-    assert label.startswith("These are estimates after optional stopping.")
+    assert label.startswith("The numbers here are estimates after optional stopping.")
     assert label.endswith("do not determine the outcome.")
     assert all(summary.remarks[0] == label for summary in others)
     for key in ("turns", "crowd_time"):
@@ -450,5 +450,5 @@ def test_points_of_ratings_are_no_points_of_their_scale(study: SequentialStudy) 
     (answer,) = section(log_of(study)).summary()
     assert answer.rule is not None
     apart = answer.model_copy(update={"rule": answer.rule.model_copy(update={"rated": "apart"})})
-    assert any("100 points are half of the scale" in note for note in table_of_pairs(apart).notes)
-    assert not any("half of the scale" in note for note in table_of_pairs(answer).notes)
+    assert any("100 points are half of the rating scale" in note for note in table_of_pairs(apart).notes)
+    assert not any("half of the rating scale" in note for note in table_of_pairs(answer).notes)

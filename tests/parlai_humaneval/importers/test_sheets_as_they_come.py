@@ -228,4 +228,4 @@ def test_a_question_above_the_names_of_its_models(command, tmp_path: Path) -> No
 
 def test_cells_without_a_heading_are_no_second_row_of_names(command, tmp_path: Path) -> None:
     done = imported(command, tmp_path, "rater,model,,\n1,x,4,5\n2,y,3,4\n")
-    assert "row 2 has 4 cells, the header 2" in done.stderr
+    assert "rows 2, 3 have 4 cells, the header 2" in done.stderr

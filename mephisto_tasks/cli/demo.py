@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 PRACTICE = "onboarding_qualification"
+PORT = 3000
 PAIRED = "judgements_per_group"  # Amount of techniques that compare finished dialogues
 NAME_MODELS = "'models=[a,b]'"  # What errors of settings recommend, for any command
 
@@ -51,7 +52,7 @@ def demo(
     task: str,
     raters: int | None,
     dialogues: int | None,
-    port: int,
+    port: int | None,
     data_dir: Path,
     as_json: bool,
     metric: str | None,
@@ -70,6 +71,7 @@ def demo(
     if prefer is not None and raters is None:
         raise WrongUsage("--prefer is for simulated raters", try_="add --raters N")
     entry = technique(task)
+    port = port if port is not None else 0 if raters else PORT
     who = "You are the rater. A link to open in your browser will appear in a few seconds."
     if raters is not None:
         who = f"There is nothing for you to do: {counted(raters, 'simulated rater')} will rate, and the report follows."

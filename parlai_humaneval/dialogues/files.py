@@ -29,7 +29,7 @@ from parlai_humaneval._util.data_files import DataError, Sentence, packaged, par
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.dialogues.chats import EMPTY, SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
-from parlai_humaneval.dialogues.messages import is_text, json_in, texts_of
+from parlai_humaneval.dialogues.messages import PEOPLE, is_text, json_in, texts_of
 
 FIRST, SECOND = "speaker_1", "speaker_2"
 """Speakers of formats that do not name them; the first is the one that a model would hear."""
@@ -203,7 +203,7 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         _take_conversation(draft, held, where)
         draft.settings = {**told_settings, **draft.settings}
         # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
-        people = dict.fromkeys(LOCAL_HUMANS, HUMAN)
+        people = {name: HUMAN for name in draft.speakers if name in LOCAL_HUMANS or name.casefold() in PEOPLE}
         names = {speaker: name for speaker, name in {**told_names, **people}.items() if speaker in draft.speakers}
         draft.entities = {**names, **draft.entities}
         return draft

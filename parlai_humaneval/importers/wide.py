@@ -156,7 +156,8 @@ def _meant(
     if table == "comparisons" or "model" not in missing:
         return Wide(columns, "criteria")
     for separator in (None, *_SEPARATORS):
-        parts = [part for name in columns if (part := _split(name, separator)) is not None]
+        pattern = re.compile(f"(.*?){re.escape(separator)}(.*)", re.DOTALL) if separator else _BRACKETS
+        parts = [(match[1], match[2]) for name in columns if (match := pattern.fullmatch(name))]
         first, second = ({part[place] for part in parts} for place in (0, 1))
         whole = len(parts) == len(columns) and len(first) * len(second) == len(columns)
         if whole and min(len(first), len(second)) > 1:
@@ -168,15 +169,6 @@ def _meant(
             names = [(b, a) if turned else (a, b) for a, b in parts]
             return Wide(columns, "both", dict(zip(columns, names, strict=True)))
     return Wide(columns, "criteria" if "criterion" in missing else "models")
-
-
-def _split(name: str, separator: str | None) -> tuple[str, str] | None:
-    """The two parts of a name, at a separator or at its brackets."""
-    if separator is None:
-        match = _BRACKETS.fullmatch(name)
-        return (match[1], match[2]) if match else None
-    first, found, second = name.partition(separator)
-    return (first, second) if found else None
 
 
 def _by_pattern(pattern: str, frame: pd.DataFrame, columns: Sequence[str], seen: Understood) -> Wide:

@@ -86,16 +86,11 @@ def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     for table, frame in frames.items():
         columns: dict[str, pd.Series[Any]] = {}
         for name in frame.columns:
-            if name in WORKERS or _holds_ids(frame[name], renamed):
+            values = [] if is_numeric_dtype(frame[name]) else frame[name].dropna().unique().tolist()
+            # Short numbers may well be something other than ids of workers.
+            ids = (isinstance(one, str) and len(one) >= 6 and clean_label(one) in renamed for one in values)
+            if name in WORKERS or (values and all(ids)):
                 cells = [renamed[clean_label(value)] if isinstance(value, str) else None for value in frame[name]]
                 columns[name] = pd.Series(cells, index=frame.index, dtype=object)
         frames[table] = frame.assign(**columns) if columns else frame
     return Tables(**frames, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)
-
-
-def _holds_ids(column: pd.Series[Any], renamed: Mapping[str, str]) -> bool:
-    """Whether a text column holds ids of workers and nothing else; short numbers may well be something else."""
-    values: list[Any] = [] if is_numeric_dtype(column) else column.dropna().unique().tolist()
-    return bool(values) and all(
-        isinstance(value, str) and len(value) >= 6 and clean_label(value) in renamed for value in values
-    )

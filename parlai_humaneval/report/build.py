@@ -96,20 +96,14 @@ def _live_turn(rows: Sequence[Mapping[Any, Any]]) -> ExampleTurn:
         text = _cell(row, "text")
         if text or _flag(row, "failed"):
             ticks = _cell(row, "ticks").replace(";", ", ")
-            mark = _mark(row) if len(rows) > 1 else ""
+            went_on = _flag(row, "continued") and not _flag(row, "continued_each")
+            mark: Mark = "chosen" if _flag(row, "selected") else "continued" if went_on else ""
+            mark = "" if len(rows) == 1 else "failed" if _flag(row, "failed") else mark
             note = f"ticked: {ticks}" if ticks else ""
             bubbles.append(Bubble(who=str(row["model"]), side="model", text=text, mark=mark, note=note))
     if written:
         bubbles.append(Bubble(who="Written by the rater", side="model", text=written, mark="written"))
     return ExampleTurn(bubbles=bubbles, remark=f"Reason: “{reason}”" if reason else "")
-
-
-def _mark(row: Mapping[Any, Any]) -> Mark:
-    if _flag(row, "failed"):
-        return "failed"
-    if _flag(row, "selected"):
-        return "chosen"
-    return "continued" if _flag(row, "continued") and not _flag(row, "continued_each") else ""
 
 
 def _judged(tables: Tables, judgement_id: str) -> Example:

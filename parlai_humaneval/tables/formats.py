@@ -307,7 +307,8 @@ def _csv(file: TextIO) -> pd.DataFrame:
     while not (start and any(start[-1])) and (row := next(rows, None)) is not None:
         start.append(row)
     second = start[-1] if start else []
-    if "" in header[:named]:  # a name above goes for the columns after it, of which a second row of names says more
+    # A name above goes for the columns after it, of which a second row of names says more.
+    if "" in header[:named] or (named > 1 and not any(second[: named - 1])):
         named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
     header = header[:named]
     if len(header) == 1 and not second:

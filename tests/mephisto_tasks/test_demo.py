@@ -6,6 +6,7 @@ import json
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from mephisto_tasks.storage.results import read_records, task_names
 from parlai_humaneval._util import terminal as progress
 from parlai_humaneval.cli import main
+from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.sources import MODELS
 from parlai_humaneval.techniques.registry import recorded_as, techniques
@@ -138,6 +140,24 @@ def test_a_port_in_use_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Monke
         status, _, said = demo("--port", port, "--data-dir", str(tmp_path))
     assert status == 1
     assert f"error: Port {port} on 127.0.0.1 is in use by another program" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "port"), [([], 3000), (["--raters", "2"], 0), (["--raters", "2", "--port", "3000"], 3000)]
+)
+def test_simulated_raters_need_no_port_of_their_own(
+    arguments: list[str], port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards a demo beside another that waits for people, which was refused as the port was in use."""
+    asked: list[int] = []
+
+    def check(*given: Any) -> None:
+        asked.append(given[2])
+        raise CommandError("far enough")
+
+    monkeypatch.setattr("mephisto_tasks.cli.demo._check_at_once", check)
+    assert "far enough" in demo(*arguments)[2]
+    assert asked == [port]
 
 
 def test_a_demo_that_ends_when_it_is_decided_says_its_answer(tmp_path: Path) -> None:

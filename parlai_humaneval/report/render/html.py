@@ -282,7 +282,8 @@ class Drawing:
     def table(self, table: DataTable, origins: Sequence[Origin | None] | None = None) -> TableView:
         """``origins``: of the rows of the table; None: they come from no other."""
         made_of = []
-        decided = next((column.key for column in table.columns if column.label.startswith("Decided")), "")
+        label = "Answers" if table.key.startswith("design_") else "Decided"  # The section design leaves ties out
+        decided = next((column.key for column in table.columns if column.label.startswith(label)), "")
         for row, origin in zip(table.rows, origins or [None] * len(table.rows), strict=True):
             if origin is None or origin.table not in self.files.data:
                 leads = origin if origin and origin.table is None and self.files.viewer else None

@@ -33,6 +33,13 @@ def arena(name: str) -> Iterator[Vote]:
         yield vote(row["model_a"], row["model_b"], {"model_a": 0, "model_b": 1}.get(row["winner"]))
 
 
+def server_log(name: str) -> Iterator[Vote]:
+    sides = {"leftvote": 0, "rightvote": 1, "tievote": None, "bothbad_vote": None}
+    for row in rows_of(name):
+        if row["type"] in sides:
+            yield vote(*(state["model_name"] for state in row["states"]), sides[row["type"]])
+
+
 def one_hot(name: str) -> Iterator[Vote]:
     for row in rows_of(name):
         side = None if row["winner_tie"] == "1" else int(row["winner_model_b"])
@@ -129,6 +136,7 @@ VOTES: dict[str, tuple[str, Callable[[str], Iterable[Vote]], int]] = {
     "arena_votes.jsonl": ("arena", arena, 4),
     "arena_one_hot.csv": ("arena", one_hot, 9),
     "mt_bench_human.jsonl": ("arena", arena, 3),
+    "fastchat_server_log.jsonl": ("arena", server_log, 3),
     "alpaca_annotations.json": ("alpaca_eval", alpaca, 1),
     "preference_pairs.jsonl": ("hh_rlhf", pairs, 8),
     "summaries.jsonl": ("hh_rlhf", summaries, 3),

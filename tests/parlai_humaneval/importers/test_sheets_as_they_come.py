@@ -215,3 +215,17 @@ def test_of_an_empty_table_nothing_is_shown(command, tmp_path: Path) -> None:
     said = command("--from", "tables", tmp_path / "in", "--yes").stderr
     assert "points.csv: 0 rows → points" in said
     assert said.count("first row:") == said.count("becomes:") == 1
+
+
+def test_a_question_above_the_names_of_its_models(command, tmp_path: Path) -> None:
+    """Guards exports of SurveyMonkey, whose last question has no name above its further columns."""
+    rows = ["Respondent ID,Rate the replies,,", ",BotX,BotY,BotZ", "1,5,4,3", "2,4,4,1"]
+    done = imported(command, tmp_path, "\n".join(rows), "--wide", "{criterion} | {model}", "--set", "dialogue_id=")
+    assert done.exit_code == 0
+    means = read_tables(command.out).ratings.groupby(["criterion", "model"])["value"].mean()
+    assert means.to_dict() == {("Rate the replies", f"Bot{n}"): value for n, value in (("X", 4.5), ("Y", 4), ("Z", 2))}
+
+
+def test_cells_without_a_heading_are_no_second_row_of_names(command, tmp_path: Path) -> None:
+    done = imported(command, tmp_path, "rater,model,,\n1,x,4,5\n2,y,3,4\n")
+    assert "rows 2, 3 have 4 cells, the header 2" in done.stderr

@@ -87,6 +87,13 @@ def test_parlais_conversations_keep_their_speakers(put: Put) -> None:
         assert dialogue.context == ("your persona: I ski.",)
 
 
+def test_a_speaker_called_human_is_a_person(put: Put) -> None:
+    """Guards ParlAI's conversations against a question that chats in messages are not asked."""
+    acts = [[{"id": "Human", "text": "Hi!"}, {"id": "model_b", "text": "Hello."}]]
+    (dialogue,) = load_dialogues(put(json.dumps({"dialog": acts})))
+    assert dialogue.entities == {"Human": HUMAN}
+
+
 def test_who_speaks_as_the_file_says(put: Put) -> None:
     """Guards our self-chats: entities, lines put into a model's mouth, ids, and how they were made."""
     acts = [

@@ -188,3 +188,15 @@ def test_reasons_of_one_length_have_no_longest():
     headline = build(replace(tables([]), comparisons=typed("comparisons", frame)), Options()).headline
     assert "longest" not in headline
     assert headline.endswith("1.0 words each on average, whichever model was chosen.")
+
+
+def test_a_word_that_tells_a_model_from_several_is_named_once():
+    """Guards studies of more than two models, whose words are tested for each pair: “better, better”."""
+    shares = {("a", "b"): 0.5, ("a", "c"): 0.5, ("b", "c"): 0.5}
+    frame = comparisons_frame(shares, n=120).assign(reason="it is good")
+    frame["worker_id"] = [f"w{place % 40}" for place in range(len(frame))]
+    frame.loc[frame["winner"] == "a", "reason"] = "it is sunny"
+    section = build(replace(tables([]), comparisons=typed("comparisons", frame)), Options())
+    assert section is not None
+    assert [row.word for row in section.telling if row.model == "a"] == ["sunny", "sunny"]
+    assert "Words associated with a: sunny." in section.headline

@@ -181,9 +181,17 @@ def test_the_number_of_decided_answers_leads_to_those_without_ties() -> None:
     draw = Drawing(Files("report", data=frozenset({"comparisons"}), viewer="index.html", facets=facets_of(every)))
     document = build_report(study, Options(draws=100))
     models = draw.answer(document.summaries()[0])[0]
-    for row, made in zip(document.summaries()[0].models, models.made_of, strict=True):
+    counted = [
+        (row.n, made.links["n"]) for row, made in zip(document.summaries()[0].models, models.made_of, strict=True)
+    ]
+    (design,) = [section for name, section in document.sections.items() if name == "design"]
+    for table, view in zip(design.data_tables(), draw._tables("design", design, None), strict=True):
+        rows = zip(table.rows, view.made_of, strict=True)
+        counted += [(row["n"], made.links["n"]) for row, made in rows if any(one.key == "n" for one in table.columns)]
+    assert len(counted) > 5
+    for number, link in counted:
         wanted: dict[str, set[str]] = {}
-        for name, value in parse_qsl(made.links["n"].partition("#?")[2]):
+        for name, value in parse_qsl(link.partition("#?")[2]):
             wanted.setdefault(name, set()).add(value)
         fitting = [one for one in every if all(values & set(one.facets.get(n, ())) for n, values in wanted.items())]
-        assert len(fitting) == row.n < len(every)
+        assert len(fitting) == number < len(every)

@@ -418,6 +418,17 @@ def test_a_page_that_is_loaded_again_shows_the_reply_that_it_asks_about(stage: t
     assert _readable(chosen), _seen(chosen)
 
 
+@pytest.mark.parametrize("stage", [LOWEST, "zoomed to 200 %"], indirect=True)
+@pytest.mark.parametrize("name", ["direct_assessment-message", "pw_turn", "pw_dialog"])
+def test_what_does_not_stick_scrolls_beneath_the_header(stage: tuple[str, Stage], name: str) -> None:
+    """Guards the topic, which lay over the header in a low window."""
+    page = _open(stage[1], SCENES[name])
+    for place in (20, 45, 70):
+        page.evaluate("place => scrollTo(0, place)", place)
+        assert _readable(page.get_by_role("button", name="Instructions"), 1000)
+        assert _readable(page.get_by_role("banner").get_by_role("paragraph"), 1000)
+
+
 @pytest.mark.parametrize("stage", ["phone"], indirect=True)
 @pytest.mark.parametrize("name", ["spot_the_bot-practice", "pw_dialog-practice", "pw_turn-practice"])
 def test_a_word_beside_the_button_is_no_column_of_syllables(stage: tuple[str, Stage], name: str) -> None:

@@ -440,5 +440,7 @@ def test_a_word_beside_the_button_is_no_column_of_syllables(stage: tuple[str, St
     expect(guide).to_be_visible()
     _rest(page)
     assert guide.evaluate("guide => guide.offsetHeight") <= 80
+    covered = [_seen(label) for label in page.locator("[data-docked] label").all() if not _readable(label, 40)]
+    assert covered == []
     button = page.get_by_role("button", name="Continue")
     assert _readable(button, 44), _seen(button)

@@ -44,6 +44,11 @@ STEPS = [(LOWEST, name) for name in SCENES]
 STEPS += [(OTHERS[number % len(OTHERS)], name) for number, name in enumerate(SCENES)]
 LOADED_AGAIN = [(("desktop", LOWEST)[number % 2], name) for number, name in enumerate(SCENES) if SCENES[name].before]
 """An arena whose two replies are of one length is on the one, an arena of long ones on the other."""
+UNANSWERED = [
+    *("pw_turn", "sata-eight", "free_for_all-many", "single_model", "single_model-likert", "arena-practice-1"),
+    *("direct_assessment-sliders", "pw_dialog", "spot_the_bot", "spot_the_bot-practice", "third_party-choose"),
+    *("third_party-rank", "third_party-whole"),
+]
 LOOSE = "label[for=message], [role=group] h2, [data-question]"
 """What asks where one has read: in a low window it follows what is judged, and is out of sight until then."""
 
@@ -90,7 +95,8 @@ _STICKING = """
 () => {
   const heights = {};
   for (const element of document.querySelectorAll("#root *")) {
-    if (["sticky", "fixed"].includes(getComputedStyle(element).position) && element.tagName !== "HEADER") {
+    const within = element.parentElement.closest("[data-docked]") !== null;
+    if (["sticky", "fixed"].includes(getComputedStyle(element).position) && element.tagName !== "HEADER" && !within) {
       const name = element.dataset.stick ?? element.className;
       heights[name] = Math.max(heights[name] ?? 0, element.offsetHeight);
     }
@@ -353,10 +359,13 @@ def test_two_conversations_below_one_another_are_read_to_their_ends(stage: tuple
     # The button at the end of the page is reached past the second end.
     for conversation in ("1st", "2nd") if page.locator("[data-docked]").count() else ("1st",):
         press.click()
-        expect(page.get_by_text(f"This is the end of the {conversation} conversation.")).to_be_in_viewport()
+        note = page.get_by_text(f"This is the end of the {conversation} conversation.")
+        expect(note).to_be_in_viewport()
         assert _sent(on_stage) == []
         end = page.locator(f"#panel-{int(conversation[0]) - 1}-end")
         expect(end).to_be_focused()
+        _rest(page)
+        assert _readable(note)
         assert _readable(end, 24)
     press.click()
     assert len(_sent(on_stage)) == 1
@@ -373,3 +382,65 @@ def test_who_has_scrolled_through_both_is_not_asked_to(stage: tuple[str, Stage])
     page.get_by_role("textbox").fill(REASON)
     page.get_by_role("button", name="Continue").click()
     assert [answer["values"] for answer in _sent(on_stage)] == [{"preference": "first"}]
+
+
+@pytest.mark.parametrize("stage", ["phone", LOWEST, "zoomed to 200 %"], indirect=True)
+@pytest.mark.parametrize("name", UNANSWERED)
+def test_what_is_missing_is_said_where_one_is_led_to(stage: tuple[str, Stage], name: str) -> None:
+    """Guards words at the end of a page that led away from them, an option beneath the dock, which grows by them, and a
+    button that such a dock scrolls out of sight."""
+    page = _open(stage[1], SCENES[name])
+    button = page.get_by_role("button", name="Continue")
+    button.scroll_into_view_if_needed()
+    button.click(force=True)  # it says that it is not ready
+    expect(page.get_by_role("alert").first).to_be_attached()
+    page.wait_for_timeout(100)
+    _rest(page)
+    said = [words for words in page.locator(".wrong").all() if words.is_visible() and _readable(words)]
+    assert said, page.locator(".wrong").all_text_contents()
+    led = page.locator("label:has(:focus), :has(> input[type=range]:focus)").first
+    assert _readable(led, 24), _seen(led)
+    if page.locator("[data-docked]").count():
+        assert _readable(button, 24), _seen(button)
+
+
+@pytest.mark.parametrize("stage", ["phone"], indirect=True)
+def test_a_page_that_is_loaded_again_shows_the_reply_that_it_asks_about(stage: tuple[str, Stage]) -> None:
+    """Guards a reason that was asked for one reply while another was in sight."""
+    page = _open(stage[1], SCENES["pw_turn"])
+    page.locator("[data-stick=dock] [data-foot]").get_by_text("2", exact=True).tap()
+    expect(page.locator("form input[type=radio]").nth(1)).to_be_checked()
+    page.reload()
+    expect(page.get_by_role("textbox")).to_be_visible()
+    page.wait_for_timeout(100)
+    _rest(page)
+    chosen = page.locator(CARDS).nth(1)
+    assert _readable(chosen), _seen(chosen)
+
+
+@pytest.mark.parametrize("stage", [LOWEST, "zoomed to 200 %"], indirect=True)
+@pytest.mark.parametrize("name", ["direct_assessment-message", "pw_turn", "pw_dialog"])
+def test_what_does_not_stick_scrolls_beneath_the_header(stage: tuple[str, Stage], name: str) -> None:
+    """Guards the topic, which lay over the header in a low window."""
+    page = _open(stage[1], SCENES[name])
+    for place in (20, 45, 70):
+        page.evaluate("place => scrollTo(0, place)", place)
+        assert _readable(page.get_by_role("button", name="Instructions"), 1000)
+        assert _readable(page.get_by_role("banner").get_by_role("paragraph"), 1000)
+
+
+@pytest.mark.parametrize("stage", ["phone"], indirect=True)
+@pytest.mark.parametrize("name", ["spot_the_bot-practice", "pw_dialog-practice", "pw_turn-practice"])
+def test_a_word_beside_the_button_is_no_column_of_syllables(stage: tuple[str, Stage], name: str) -> None:
+    page = _open(stage[1], SCENES[name])
+    groups = page.locator("form [role=radiogroup]").all()
+    for group in groups:
+        group.locator("label").first.tap()
+    guide = page.locator("[data-guide=send]")
+    expect(guide).to_be_visible()
+    _rest(page)
+    assert guide.evaluate("guide => guide.offsetHeight") <= 80
+    covered = [_seen(label) for label in page.locator("[data-docked] label").all() if not _readable(label, 40)]
+    assert covered == []
+    button = page.get_by_role("button", name="Continue")
+    assert _readable(button, 44), _seen(button)

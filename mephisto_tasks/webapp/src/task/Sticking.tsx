@@ -66,10 +66,12 @@ function docked(dock: HTMLElement, inSight: number, most: number): number {
   dock.dataset.window = window_;
   dock.style.setProperty("--keyboard-height", `${coveredBelow(inSight)}px`);
   dock.style.removeProperty("--dock-most");
+  dock.toggleAttribute("data-capped", false);
   dock.toggleAttribute("data-docked", true);
   const height = dock.offsetHeight;
   if (height > most && stays) {
     dock.style.setProperty("--dock-most", `${most}px`);
+    dock.toggleAttribute("data-capped", true);
     return most;
   }
   if (was && height > most && dock.contains(document.activeElement)) {

@@ -47,7 +47,7 @@ describe("an impatient second press", () => {
   it("of another button, soon after, is a press of its own", async () => {
     await arriveBy(() => userEvent.click(screen.getByRole("button", { name: "Continue" })));
     fireEvent.click(screen.getByRole("button", { name: "Continue" }), { detail: 1 });
-    expect(await screen.findByText(REFUSED)).toBeVisible();
+    expect(await screen.findByText(REFUSED, { selector: "[role='alert']" })).toBeVisible();
   });
 
   it("counts once anything was done in between", async () => {
@@ -61,7 +61,7 @@ describe("an impatient second press", () => {
     await arriveBy(() => userEvent.keyboard("{Enter}"));
     now.mockReturnValue(2000);
     fireEvent.keyDown(document.body, { key: "Enter", code: "Enter" });
-    expect(await screen.findByText(REFUSED)).toBeVisible();
+    expect(await screen.findByText(REFUSED, { selector: "[role='alert']" })).toBeVisible();
     now.mockRestore();
   });
 });

@@ -76,6 +76,29 @@ export function uncover(element: HTMLElement | null): void {
   element?.scrollIntoView({ block: "nearest", behavior: calmMotion() ? "auto" : "smooth" });
 }
 
+/** Does something once the heights of what sticks are known, which is at the end of the next frame. Returns what keeps it from it. */
+export function onceSettled(act: () => void): () => void {
+  let frame = requestAnimationFrame(() => {
+    frame = requestAnimationFrame(act);
+  });
+  return () => cancelAnimationFrame(frame);
+}
+
+/** Marks words that say what is missing, in sight where one is led to when no dock says it. */
+export const LACK = "data-lack";
+
+/** Where one was led to: not beneath a dock that has grown by saying why, and where nothing is docked below the words that do. */
+export function showLed(): void {
+  const led = document.activeElement;
+  if (!(led instanceof HTMLElement) || led.closest("[data-stick='dock']") !== null) {
+    return;
+  }
+  uncover(led.closest<HTMLElement>("label") ?? led);
+  if (document.querySelector("[data-docked]") === null) {
+    document.querySelector(`[${LACK}]`)?.scrollIntoView({ block: "nearest" });
+  }
+}
+
 /** Scrolls down (1) or up (-1) by what is in sight between the header and what `covered` pixels hide below. */
 export function scrollPage(way: -1 | 1, covered: number): void {
   const inSight = heightInSight() - scrollEdge() - covered;

@@ -1,4 +1,4 @@
-import { useContext, useState } from "react";
+import { useContext, useEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { t } from "../../language";
 import { endId, goToEnd, useUnseen } from "../ends";
@@ -21,12 +21,17 @@ export function useBothRead() {
     goToEnd(unseen);
     return true;
   };
+  const said = useRef<HTMLParagraphElement>(null);
+  // A long last line leaves them below the dock.
+  useEffect(() => {
+    said.current?.scrollIntoView({ block: "nearest" });
+  }, [held]);
   const name = held === null ? undefined : dialogues[held];
   const panel = held === null ? null : document.getElementById(endId(held))?.closest("section");
   const words =
     name !== undefined && panel
       ? createPortal(
-          <p role="alert" className={`info ${styles.held}`}>
+          <p role="alert" ref={said} className={`info ${styles.held}`}>
             {t("Please read both conversations to the end. This is the end of the {name}.", { name })}
           </p>,
           panel,

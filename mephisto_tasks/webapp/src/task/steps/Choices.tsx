@@ -4,6 +4,7 @@ import type { KeyboardEvent, MouseEvent, ReactNode, Ref } from "react";
 import { t } from "../../language";
 import { Check } from "../../ui/icons";
 import { Reply, spoken } from "../Reply";
+import { LACK } from "../scroll";
 import type { Choice, Item } from "./choice";
 import { Fold, type folds } from "./Fold";
 import { onEnter } from "./keys";
@@ -118,6 +119,12 @@ export function Choices(props: ChoicesProps) {
       className={cards === null ? styles.lines : cards.long ? `${styles.cards} ${styles.long}` : styles.cards}
       data-short={items.every(({ text }) => text.length <= SHORT) && (none ?? "").length <= SHORT ? "" : undefined}
     >
+      {problem !== null && cards !== null && (
+        // For eyes, where the dock that says it stands at the end of the page.
+        <p className={`wrong ${styles.lack}`} aria-hidden="true" {...{ [LACK]: "" }}>
+          {problem}
+        </p>
+      )}
       <div className={styles.grid} data-count={items.length}>
         {items.map(entry)}
       </div>

@@ -53,7 +53,7 @@ export function Points({ scale, value, labelledBy, describedBy, onChange }: Rate
         </p>
       )}
       {hinted && (
-        <details className={styles.meanings}>
+        <details className={styles.meanings} aria-labelledby={labelledBy}>
           <summary>{t("What each number means")}</summary>
           <ol start={scale.minimum}>
             {words.map((word, index) => (

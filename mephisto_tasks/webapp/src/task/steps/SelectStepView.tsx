@@ -5,7 +5,7 @@ import { Dock, leadTo } from "../Dock";
 import { Guide } from "../Guide";
 import { replyPlaces } from "../JumpBar";
 import { Reply } from "../Reply";
-import { uncover } from "../scroll";
+import { onceSettled, uncover } from "../scroll";
 import { useDraft } from "../useDraft";
 import { useBothRead } from "./BothRead";
 import { cardId, choiceInputs, Choices, problemId } from "./Choices";
@@ -36,12 +36,13 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
   const reason = useRef<HTMLTextAreaElement>(null);
   const [kept, change] = useDraft(keptUnder, step.step_id);
   const [comparing, setComparing] = useState(false);
-  const [touched, setTouched] = useState<number | null>(null);
   const leadOn = useLeadOn();
   const bothRead = useBothRead();
 
   const draft = shownDraft(step, kept);
   const items = itemsOf(step);
+  // Of a page that was loaded again it is what had been chosen.
+  const [touched, setTouched] = useState(() => items.findIndex(({ id }) => draft.selected.includes(id)));
   const none = noneLabel(step);
   const lack = missing(step, draft);
   const replies = step.kind === "choose" ? step.cards : null;
@@ -91,12 +92,9 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
   const asksWhy = step.reason !== null && (lack?.where !== "items" || draft.text !== "");
   const grows = asksWhy && replies !== null;
   useEffect(() => {
-    if (grows && touched !== null) {
-      // The dock has grown: not over the very reply that it asks about. Its height is known at the end of the next frame.
-      let frame = requestAnimationFrame(() => {
-        frame = requestAnimationFrame(() => uncover(document.getElementById(cardId(touched))));
-      });
-      return () => cancelAnimationFrame(frame);
+    if (grows && touched >= 0) {
+      // The dock has grown: not over the very reply that it asks about.
+      return onceSettled(() => uncover(document.getElementById(cardId(touched))));
     }
   }, [grows, touched]);
   const choosing = { items, none, choice: draft, onItem, onNone, onPressed };
@@ -145,7 +143,7 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
           <p role="status" className="visually-hidden">
             {grew && complete && t("All replies are complete.")}
           </p>
-          <div className={`cluster ${styles.bar}`}>
+          <div className={`cluster ${styles.bar}`} data-foot>
             {replies && (long || items.length >= MANY) && <YourChoice {...choosing} />}
             <StepFoot keys={keyHint(step)} />
           </div>

@@ -7,6 +7,7 @@ import type { AnswerBody } from "../../wire/state";
 import { leadTo } from "../Dock";
 import { hasKeyboard, useFocusOnArrival } from "../focus";
 import { FormGuide, Guide } from "../Guide";
+import { onceSettled, showLed } from "../scroll";
 import { useEnterKey, useNumberKeys, type Writing } from "./keys";
 import styles from "./Steps.module.css";
 
@@ -68,6 +69,7 @@ export function useShell({ pending: sending, waiting = null, lack, hold, answer,
       tries.current += 1;
       setComplaint(lack.where === "reason" && lack.untouched && tries.current === 1 ? null : lack.where);
       lack.lead();
+      onceSettled(showLed);
     } else if (!hold?.()) {
       answer();
     }
@@ -139,7 +141,7 @@ export function StepFoot({ send = t("Continue"), keys, note }: StepFootProps) {
   const { pending, waiting, unready } = useStep();
   const sending = pending && waiting === null;
   return (
-    <div className={`cluster ${styles.foot}`}>
+    <div className={`cluster ${styles.foot}`} data-foot>
       <Button type="submit" unready={unready} disabled={pending}>
         {sending ? t("Sending…") : send}
       </Button>

@@ -42,6 +42,8 @@ export function TextField({ id, label, value, onChange, minWords, maxChars, prob
         id={id}
         ref={fieldRef}
         rows={lines ? 4 : 2}
+        // What is written runs as its own language does; an empty field runs as the page.
+        dir={value === "" ? undefined : "auto"}
         value={value}
         readOnly={pending}
         aria-invalid={problem !== null}

@@ -22,6 +22,13 @@ describe("writing a message", () => {
     expect(onAnswer).not.toHaveBeenCalled();
   });
 
+  it("runs as the language does that is written, and before that as the page", async () => {
+    renderTask(pageState(1, MESSAGE));
+    expect(field()).not.toHaveAttribute("dir");
+    await userEvent.keyboard("שלום");
+    expect(field()).toHaveAttribute("dir", "auto");
+  });
+
   it("leaves the Enter that ends a composed character to the input method", async () => {
     const { onAnswer } = renderTask(pageState(1, MESSAGE));
     await userEvent.keyboard("two words");

@@ -206,6 +206,7 @@ describe("points", () => {
       pageState(1, { ...POINTS, scales: POINTS.scales.map((scale) => ({ ...scale, labels, hints })) }),
     );
     expect(screen.getAllByRole("radio").map((radio) => radio.closest("label")?.textContent)).toContain("2A little off.");
+    POINTS.scales.forEach(({ statement }) => expect(screen.getByRole("group", { name: statement })).toHaveTextContent("What each number means"));
     await userEvent.click(screen.getByRole("radio", { name: "3 Fits." }));
     await userEvent.keyboard("4{Enter}");
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ values: { p1: 4 } });

@@ -155,6 +155,7 @@ def serve(channel: socket.socket, imports: Sequence[str]) -> list[str]:
         importlib.import_module(name)
     wait_for_no_disk()
     gc.freeze()
+    gc.set_threshold(50_000)  # for all forks, as for the tests themselves
     gc.enable()
     while True:
         message, files, _, _ = socket.recv_fds(channel, 1 << 20, 3)

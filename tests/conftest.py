@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection() -> Iterator[None]:
     """Millions of objects of libraries and tests are made to stay: looking for garbage among them finds nothing.
 
-    Among young objects it is looked for every 50,000 and not every 700: what composes settings takes 4 % less processor time.
+    Among young objects it is looked for every 50,000 and not every 700: settings are composed in 4 % less processor time.
     """
     gc.disable()
     try:

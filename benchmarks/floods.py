@@ -255,7 +255,7 @@ async def measure(url: str, quick: bool) -> list[Beside]:
     bystander = asyncio.create_task(_go_on(url, delays))
     while len(delays) < FIRST and not bystander.done():  # the first of a launch take longer
         await asyncio.sleep(0.1)
-    packets, longest_s, quiet_s = (50, 1.0, 1.0) if quick else (PACKETS, LONGEST_S, QUIET_S)
+    packets, longest_s, quiet_s = (50, 0.5, 0.5) if quick else (PACKETS, LONGEST_S, QUIET_S)
     found = []
     for name in (None, *FLOODS):
         began = time.monotonic()

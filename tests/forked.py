@@ -150,10 +150,13 @@ def _standard(name: str) -> Any:
 
 def serve(channel: socket.socket, imports: Sequence[str]) -> list[str]:
     """Answer each question; returns in each of the processes that it forks, with its command."""
+    gc.disable()  # nothing that is imported here is ever garbage
     for name in imports:
         importlib.import_module(name)
     wait_for_no_disk()
     gc.freeze()
+    gc.set_threshold(50_000)  # for all forks, as for the tests themselves
+    gc.enable()
     while True:
         message, files, _, _ = socket.recv_fds(channel, 1 << 20, 3)
         if not message:

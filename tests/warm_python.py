@@ -85,9 +85,11 @@ class WarmPython:
 def serve(imports: list[str]) -> None:
     """Answer each line of the standard input, with the number of a process that it starts or the status of one that has
     ended; returns in each of the processes that it forks."""
+    gc.disable()  # nothing that is imported here is ever garbage
     for name in imports:
         importlib.import_module(name)
     gc.freeze()
+    gc.enable()
     for line in iter(sys.stdin.readline, ""):
         asked = json.loads(line)
         if isinstance(asked, int):

@@ -9,6 +9,7 @@ models are loaded. There they are stopped, as if somebody had pressed Ctrl-C whi
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -105,6 +106,8 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    gc.freeze()
+    gc.set_threshold(50_000)  # as for the tests themselves
     page = Path(sys.argv[1])
     blueprint.webapp_dist = launching.webapp_dist = lambda: page  # type: ignore[assignment]  # a page of one line
     figures._drawn = lambda *figure: b'<svg xmlns="http://www.w3.org/2000/svg"/>'  # which other tests guard

@@ -23,7 +23,7 @@ from parlai_humaneval.stopping.units import Scores
 AFTER = "after optional stopping"
 WORDS: Mapping[str, Any] = read_yaml(packaged("stopping_words.yaml"))
 NOTE: str = WORDS["after_stopping"]
-MANY_TIMED_OUT = 0.05  # From this share on, those who ran out of time may make the answer one about the quick
+MANY_TIMED_OUT = 0.03  # From this share on, those who ran out of time may make the answer one about the quick
 MANY_LEFT = 0.1  # From so many dialogues (workers) for each worker on, those who leave are warned of
 FINE = 12  # Turns by which simulations have a variance that is less than that of single verdicts
 SPREADS_OF_RATINGS = np.arange(0.02, 0.51, 0.02)  # Standard deviations, as parts of the scale

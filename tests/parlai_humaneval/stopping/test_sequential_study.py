@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from parlai_humaneval.stopping.batch import Studies
+from parlai_humaneval.stopping.estimates import warnings
 from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded, Forecast, Outcome, log_rows, read_log
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, _strengths, first_crossing
@@ -160,6 +161,14 @@ def test_nobody_is_waited_for_who_has_run_out_of_time() -> None:
     assert study.standing().dialogues == 1
     assert "ran out of time" in study.standing().warnings[0]
     assert replay(study.log).standing() == study.standing()
+
+
+@pytest.mark.parametrize(("timed_out", "said"), [(2, 0), (4, 1)])
+def test_a_few_who_run_out_of_time_are_warned_of(timed_out: int, said: int) -> None:
+    """At 3 % of raters, .06 of simulated studies claim something false if all who are slow like the second model."""
+    studies = Studies(rule())
+    studies.folded[:] = 100
+    assert len(warnings(studies, timed_out=timed_out, cut_off=0, unheard=0)) == said
 
 
 def test_who_ran_out_of_time_behind_somebody_else_is_late_all_the_same() -> None:

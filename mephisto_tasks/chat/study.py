@@ -114,7 +114,7 @@ class PracticeWorld(PracticeLoop):
 
 
 NEXT = Notice(
-    level="success", text=phrase("That conversation is saved. Here is the next one, with a different partner.")
+    level="success", text=phrase("That conversation is saved. The next conversation is with a different partner.")
 )
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
 OVER = phrase("That was the whole conversation. Thank you! Is there anything you would like to tell us? (optional)")

@@ -59,7 +59,7 @@ class PracticeWorld(PracticeLoop):
         super().__init__(practice, config, page, begins=UnitWords().begins, used=used, on_verdict=on_verdict)
         self.question = practice.question or config.question
         if any(isinstance(item, ChooseItem) for item in practice.items):
-            self.again = phrase("The replies may be in a different order.")
+            self.again = phrase("The order of the replies may have changed.")
         self._random = random.Random(f"practice:{seed}")
 
     def place(self, number: int, item: PracticeItem) -> str:

@@ -193,7 +193,7 @@ def form_step(
     """All questions of a pair or a segment at once; of a pair with the written reason, where the study wants one."""
     is_pair, reason = config.show == "pair", None
     if config.reason_required and reasons and is_pair:
-        label = t("Why is this speaker better? Please say it in your own words.")
+        label = t("Why is this speaker better? Please explain your choice in your own words.")
         reason = steps.ReasonField(label=label, min_words=config.min_reason_words)
     return steps.FormStep(
         step_id=step_id,

@@ -59,7 +59,7 @@ class PracticeWorld(PracticeLoop):
         super().__init__(practice, config, page, begins=UnitWords().begins, used=used, on_verdict=on_verdict)
         self.question = practice.question or config.question
         if any(isinstance(item, ChooseItem) for item in practice.items):
-            self.again = phrase("The replies may be in a different order.")
+            self.again = phrase("The order of the replies may have changed.")
         self._random = random.Random(f"practice:{seed}")
 
     def place(self, number: int, item: PracticeItem) -> str:
@@ -114,7 +114,7 @@ class PracticeWorld(PracticeLoop):
 
 
 NEXT = Notice(
-    level="success", text=phrase("That conversation is saved. Here is the next one, with a different partner.")
+    level="success", text=phrase("That conversation is saved. The next conversation is with a different partner.")
 )
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
 OVER = phrase("That was the whole conversation. Thank you! Is there anything you would like to tell us? (optional)")

@@ -37,7 +37,7 @@ def write_step(config: InteractiveConfig, step_id: str, cards: list[steps.Card])
     """Write what the partner should have said (Liu et al. 2023, SATA-User)."""
     return steps.WriteStep(
         step_id=step_id,
-        label=t("None of the responses fits. Please write a better one: what should your partner have said?"),
+        label=t("None of the responses fits. Please write a better response: what should your partner have said?"),
         cards=cards,
         min_words=config.min_written_words,
         max_chars=config.max_message_chars,

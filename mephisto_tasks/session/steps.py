@@ -64,7 +64,7 @@ def choose_step(config: RatingConfig, step_id: str, cards: list[Card], question:
     """Choose among ``cards``; where equal replies left fewer of them, so many at most."""
     most = len(cards) if config.max_choices is None else min(config.max_choices, len(cards))
     reason = ReasonField(
-        label=t("Why is this response better? Please say it in your own words."),
+        label=t("Why is this response better? Please explain your choice in your own words."),
         required=True,
         min_words=config.min_reason_words,
     )

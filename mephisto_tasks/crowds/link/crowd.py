@@ -75,7 +75,7 @@ def arrival_by(doors: Sequence[Door], parameters: visits.Parameters) -> visits.A
 
 OTHER_PERSON = PHRASES["other_person"]
 WRONG_LINK = phrase("This link does not work")
-DONE_ALREADY = (phrase("Thank you!"), phrase("You have completed this already, and everything is saved."))
+DONE_ALREADY = (phrase("Thank you!"), phrase("You have already completed this task, and everything is saved."))
 RETURNED_ALREADY = (phrase("This task is closed"), PHRASES["returned_already"])
 RETURNED_NOW = (phrase("You have returned the task"), PHRASES["returned_now"])
 GIVEN_BACK = (phrase("You have given the task back"), PHRASES["given_back"])

@@ -127,7 +127,7 @@ def _rate(rater: Rater, looks: Looks, number: int) -> None:
         looks.look(rater.page, "direct-assessment-sliders")
     rater.press("Continue")
     if number < CONVERSATIONS:
-        expect(rater.page.get_by_text("That conversation is saved. Here is the next one")).to_be_visible()
+        expect(rater.page.get_by_text("That conversation is saved. The next conversation")).to_be_visible()
 
 
 def _check_records(study: Study, worker: str) -> None:

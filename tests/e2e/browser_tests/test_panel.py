@@ -84,7 +84,7 @@ def test_who_has_done_the_task_goes_back_with_its_code_and_not_before(
     taken_back(rater, CODES["completion_code"])
     assert status_of(panel_study, "ann") == ["complete"]
     rater.page.goto(address(panel_study.url, "ann"))
-    expect(rater.page.get_by_text("You have completed this already")).to_be_visible()
+    expect(rater.page.get_by_text("You have already completed this task")).to_be_visible()
 
 
 def test_who_does_not_consent_goes_back_at_once(visit: Callable[..., Rater], panel_study: Study) -> None:

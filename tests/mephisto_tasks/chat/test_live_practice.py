@@ -48,7 +48,7 @@ async def test_wrong_then_right_passes_with_feedback_between(run: RunningStudy, 
         assert state.notice is not None
         assert "One answer was not what we were looking for" in state.notice.text
         wrong = run.study.practice.items[1]
-        assert "answer again. The replies may be in a different order." in state.notice.text
+        assert "answer again. The order of the replies may have changed." in state.notice.text
         assert wrong.why in "\n".join([state.notice.text, *state.notice.points])
         assert "one more try" in state.notice.text
         assert state.progress is not None

@@ -246,7 +246,7 @@ async def test_the_example_admits_each_password_once(start: Launch, tmp_path: Pa
             async with by_link(run, f"?name=ann&password={password}", "somebody else") as rater:
                 assert words in str(rater.client.refused)
         async with by_link(run, "?name=ann&password=opensesame", "ann") as again:
-            assert "You have completed this already" in str(again.client.refused)
+            assert "You have already completed this task" in str(again.client.refused)
     assert [record.status for record in records(run)] == ["complete"]
 
 

@@ -169,7 +169,7 @@ NOTHING_HERE_TEXT = PHRASES["nothing_here_text"]
 
 SILENT = phrase("The study's server did not answer in time. Please try again in a minute.")
 NOT_OPEN = phrase("This task is no longer open here. Please reload the page.")
-NOT_OF_PAGE = phrase("This page cannot act for that task. Please reload the page.")
+NOT_OF_PAGE = phrase("This page has no access to that task. Please reload the page.")
 
 Guard = Callable[[Handler], Handler]  # What lets some requests through to a handler, and answers the others itself
 FreshIds = Callable[[], dict[str, str]]  # Makes the parameters of an address for a rater whom nobody else names

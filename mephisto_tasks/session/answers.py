@@ -15,7 +15,7 @@ from parlai_humaneval.i18n.translate import phrase, t, tn
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.wire import WireAnswer
 
-NOT_FINISHED = phrase("This is not finished yet, so it cannot be submitted. Please continue below.")
+NOT_FINISHED = phrase("This task is not finished yet, so it cannot be submitted. Please continue below.")
 
 EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
 """What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
@@ -101,10 +101,10 @@ def check_write(step: steps.WriteStep, answer: steps.WriteAnswer) -> str | None:
     if count_words(answer.text) < step.min_words:
         return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
     if _letters(answer.text) in {_letters(card.text) for card in step.cards}:
-        return t("That is one of the replies that you did not choose. Please write a better one in your own words.")
+        return t("Your text repeats a reply that you did not choose. Please write a better reply in your own words.")
     few = len(set(words)) < min(len(words), step.min_words)
     if few or set(words) <= EMPTY_WORDS or " ".join(words) in EMPTY_PHRASES:
-        return t("Please write what your partner should really have said here, as a full reply.")
+        return t("Please write, as a full reply, what your partner should have said here.")
     return None
 
 

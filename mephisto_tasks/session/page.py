@@ -332,7 +332,7 @@ class PageSession:
         """Why the pictures of a message cannot be taken; the launch in which they were uploaded may be over."""
         sent = answer.images if isinstance(answer, steps.MessageAnswer) else []
         there = self.images is not None and all(self.images.read(image.digest) is not None for image in sent)
-        return t("That picture is no longer here. Please attach it again.") if sent and not there else None
+        return t("That picture is no longer available. Please attach it again.") if sent and not there else None
 
     def refuse_early(self) -> None:
         """Answers to a step that is only coming are taken off the queue: they must not count once it is there."""

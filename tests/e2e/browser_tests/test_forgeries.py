@@ -121,7 +121,7 @@ def test_unit_handed_in_early_goes_on(forger: Rater, odd_study: Study) -> None:
     forger.rate(1, "It is a friendly greeting.")
     expect(forger.page.get_by_label("Write your next message")).to_be_visible()
     forger.page.evaluate(POST, ["submit_task", {"final_data": {"win": True}}])
-    _refused(forger, "This is not finished yet, so it cannot be submitted. Please continue below.")
+    _refused(forger, "This task is not finished yet, so it cannot be submitted. Please continue below.")
     forger.picture("handed-in-early")
     assert odd_study.record_of("hasty").status == "running"
     forger.say("I was too quick.")

@@ -131,7 +131,7 @@ def _write_better(rater: Rater, looks: Looks, cards: list[Card]) -> None:
     copied = next(card.text for card in cards if card.text.startswith("I heard"))
     rater.write(copied.replace("\n", " "))
     rater.send("Send")
-    expect(page.get_by_role("alert")).to_contain_text("That is one of the replies that you did not choose.")
+    expect(page.get_by_role("alert")).to_contain_text("Your text repeats a reply that you did not choose.")
     expect(field).to_have_value(copied.replace("\n", " "))
     looks.look(page, "sata-write-refused")
     field.clear()

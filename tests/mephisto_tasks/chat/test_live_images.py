@@ -88,8 +88,8 @@ async def test_pictures_of_both_sides_are_seen_shown_and_on_record(start: Launch
 
         digest = sent["digest"]
         assert "describe your picture" in await refused({"digest": digest, "alt": " … "})
-        assert "no longer here" in await refused({"digest": "0" * 64, "alt": "a field"})
-        assert "no longer here" in await refused({"digest": "../../database", "alt": "a field"})
+        assert "no longer available" in await refused({"digest": "0" * 64, "alt": "a field"})
+        assert "no longer available" in await refused({"digest": "../../database", "alt": "a field"})
         assert "at most 3 pictures" in await refused(*[{"digest": digest, "alt": "a field"}] * 4)
         await rater.send(**message, images=[{"digest": digest, "alt": " a green field "}])
         choose = (await rater.state()).step

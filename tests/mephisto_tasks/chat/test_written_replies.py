@@ -31,14 +31,14 @@ def test_a_reply_in_words_of_ones_own_is_taken(text: str) -> None:
 def test_a_copy_is_a_copy_with_any_sign_added(sign: str) -> None:
     said = problem(f"alpha AT turn 1{sign}")
     assert said is not None
-    assert said.startswith("That is one of the replies that you did not choose")
+    assert said.startswith("Your text repeats a reply that you did not choose")
 
 
 @pytest.mark.parametrize(
     "text", ["ok ok ok", "I don't know", "I don’t know!", "this is better", "good good reply", "I do not know"]
 )
 def test_words_that_say_nothing_are_refused(text: str) -> None:
-    assert problem(text) == "Please write what your partner should really have said here, as a full reply."
+    assert problem(text) == "Please write, as a full reply, what your partner should have said here."
 
 
 def test_length_is_told() -> None:

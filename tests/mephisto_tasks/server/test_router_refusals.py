@@ -89,7 +89,7 @@ async def test_one_agent_cannot_speak_for_another(served: Served, open_page: Pag
         for path, body in bodies.items():
             for token in (mallory.agent_token, "", "x"):
                 status, answer = await post(served, path, json={**body, "agent_token": token})
-                assert (status, "cannot act" in answer["error"]) == (403, True)
+                assert (status, "no access" in answer["error"]) == (403, True)
         assert (await mallory.answer({"kind": "message", "step_id": "m1", "text": "mine"})).version == 2
         assert state.version == 1
     assert {packet["packet_type"] for packet in served.operator.heard} == {

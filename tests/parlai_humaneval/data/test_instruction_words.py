@@ -174,7 +174,7 @@ def test_beside_a_consent_text_of_ones_own_nothing_else_is_said_of_consent_and_p
     ("flag", "said", "unsaid"),
     [
         ("persona", "character", ""),
-        ("first_message", "The first message is already there", "You begin."),
+        ("first_message", "The first message is already written", "You begin."),
         ("practice", "practice", ""),
         ("several_conversations", "paid for all of your chats", "paid for the whole chat"),
     ],
@@ -240,7 +240,7 @@ def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
         "think of a topic",
         "stays on the page during the chat",
         "press the Topic button",
-        "or you do",
+        "Whenever you or",
         "After each chat",
         "at least 17 messages",
         "your side of the chat has to be realistic",

@@ -124,7 +124,7 @@ def test_a_third_party_is_told_what_it_sees_and_not_the_rest(part: str) -> None:
         words = told("third_party", {flag}, part)
         # “Read to the end before you answer” holds for all of them
         assert [name for name, text in seen.items() if text in words.replace("Read to the end", "")] == [flag]
-    assert "You do not see their answers" in told("third_party", {"replay"})
+    assert "You do not see the person's answers" in told("third_party", {"replay"})
     assert VALUES["question"] not in told("third_party", {"replay"})
 
 

@@ -467,7 +467,7 @@ function studyOver(): Screen {
 
 function noProviderScript(): string {
   return t(
-    "A part of this page did not load (wrap_crowd_source.js), so it cannot tell the server who you are. Reload the page. If this happens again, tell the task's owner.",
+    "A part of this page (wrap_crowd_source.js) did not load, so the page cannot tell the server who you are. Reload the page. If this happens again, tell the task's owner.",
   );
 }
 

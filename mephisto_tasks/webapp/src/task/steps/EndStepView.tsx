@@ -48,14 +48,14 @@ function DeliveryWords({ step, delivery, onAgain }: { step: EndStep; delivery: D
       )}
       {delivery.kind === "failed" && delivery.retrying && (
         <p className={`box warning ${styles.told}`}>
-          {practice ? t("The practice could not be sent yet.") : t("Your work could not be sent yet.")} {delivery.text}{" "}
+          {practice ? t("Your practice answers could not be sent yet.") : t("Your work could not be sent yet.")} {delivery.text}{" "}
           {t("Nothing is lost; the page keeps trying. Please leave it open.")}
         </p>
       )}
       {delivery.kind === "failed" && !delivery.retrying && (
         <>
           <p className={`box warning ${styles.told}`}>
-            {practice ? t("The server did not accept the practice.") : t("The server did not accept your work.")} {delivery.text}{" "}
+            {practice ? t("The server did not accept your practice answers.") : t("The server did not accept your work.")} {delivery.text}{" "}
             {t("Your work is saved on the server.")}
           </p>
           <Button onClick={onAgain}>{t("Try again")}</Button>

@@ -57,7 +57,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer, onUpload }
               <h2 id={`group-${index}`}>{group}</h2>
               {shared !== null && <span>{shared}</span>}
               {keyed && altChooses() && (
-                <span className={`soft ${stepStyles.keys}`}>{t("Keys {keys}, with Alt while you type.", { keys: keyRange(actions.length) })}</span>
+                <span className={`soft ${stepStyles.keys}`}>{t("Keys: {keys} (with Alt while you type).", { keys: keyRange(actions.length) })}</span>
               )}
             </div>
             {buttons(actions, keyed)}

@@ -44,7 +44,7 @@ export function RateStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
               scale={scale}
               index={index}
               value={values[scale.scale_id] ?? null}
-              problem={shell.said && scale === open ? t("This one is not answered yet.") : null}
+              problem={shell.said && scale === open ? t("This question is not answered yet.") : null}
               onChange={(value) => put(scale, value)}
             />
           ))}
@@ -62,7 +62,7 @@ function howTo(step: RateStep): string {
   const slider = step.scales.some((scale) => scale.style === "slider");
   const point = step.scales.some((scale) => scale.style === "points");
   if (slider && point) {
-    return t("Mark your answer on each line, and choose one answer wherever there are several.");
+    return t("Mark your answer on each line, and choose one answer wherever several are offered.");
   }
   return slider ? t("Mark your answer on each line; you can move the mark afterwards.") : t("Choose one answer for each.");
 }

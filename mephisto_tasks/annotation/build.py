@@ -236,8 +236,8 @@ def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
     if config.is_decided and each is not None and each < config.items_per_unit:
         yield (
             f"Each rater judges at most {counted(each, 'item')} of every open pair of models. As pairs are decided, "
-            f"assignments shrink to as few as {counted(each, 'item')}. The pay is the same. If this costs too much, raise "
-            "items_per_worker_and_group."
+            f"assignments become shorter, down to {counted(each, 'item')}. The pay is the same. If this costs too much, "
+            "raise items_per_worker_and_group."
         )
 
 

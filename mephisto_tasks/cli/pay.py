@@ -323,7 +323,7 @@ def show_remaining(books: Books) -> None:
     written = sorted({payment.words for payment in books.payments if payment.state == "written"})
     for where in written:
         file = on_one_line(where, LONGEST) or "a file"
-        click.echo(f"Written to {file}, for you to pay by hand. Record what you paid with --settled PSEUDONYM.")
+        click.echo(f"Payments written to {file}. Pay them by hand, and record what you paid with --settled PSEUDONYM.")
     for clause in books.not_asked:
         click.echo(sentence(clause))
     if not (books.remaining or books.to_send or books.in_between or books.not_asked or written):

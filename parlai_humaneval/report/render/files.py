@@ -233,12 +233,12 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         document.headline(),
         "",
         f"- `{NUMBERS}`: every number in the report.",
-        "- the other `.csv` files and the `.tex` files (LaTeX, package booktabs): the tables of the report.",
+        "- the other `.csv` files and the `.tex` files (LaTeX with booktabs): the tables of the report.",
         "- `references.bib`: the papers behind the methods. `figure.svg`, `figure.pdf`: the figure at the top of the page.",
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
         *([f"- `{STOPPING}`: {README_WORDS['stopping']}"] if with_logs else []),
         "",
-        "Files with a number of rows hold the answers as tidy tables, which `parlai-humaneval report --tables` reads.",
+        "Files with a row count are tidy tables of the answers. `parlai-humaneval report --tables` reads these files.",
     ]
     return "\n".join(lines) + "\n"
 

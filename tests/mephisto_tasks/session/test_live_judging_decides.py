@@ -92,7 +92,7 @@ async def test_of_three_models_raters_judge_what_is_open(tmp_path: Path) -> None
     """Guards the draw where no model is named, with one item of each pair for a rater: units shorten with what is open."""
     settings = study(tmp_path, WORDY, TERSE, THIRD, items_per_worker_and_group=1)
     async with study_beside(tmp_path / "data", **settings) as run:
-        assert any("assignments shrink to as few as 1 item." in said for said in run.study.remarks)
+        assert any("assignments become shorter, down to 1 item." in said for said in run.study.remarks)
         await rated(run, WORDY)
         assert run.study.remaining == 0
         found = judgements(run)

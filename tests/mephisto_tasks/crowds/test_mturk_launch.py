@@ -189,7 +189,7 @@ async def test_no_more_is_spent_than_was_agreed_to(
                 await lucky.do_all()
         await eventually(run.is_done)
         assert (run.study.remaining, len(mturk.crowd.hits())) == (1, 3)
-        assert "all HITs you agreed to are used up" in str(run.unfinished())
+        assert "all HITs that you agreed to are used up" in str(run.unfinished())
     assert mturk.account.held(mturk.clock.now()) == told[0].total + Decimal("0.60"), "and what was ordered"
 
 

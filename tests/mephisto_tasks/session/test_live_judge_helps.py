@@ -82,7 +82,7 @@ async def test_what_a_judge_says_later_is_not_used_and_another_judge_is_refused(
     settings = study(tmp_path, judge=priced, judge_max_cost=0.0)
     data_dir = tmp_path / "data"
     async with study_beside(data_dir, **settings) as run:
-        assert any("36 pairings that judge" in said for said in run.study.remarks)
+        assert any("36 pairings that" in said for said in run.study.remarks)
         await one_unit(run, "w1")
     assert not any(isinstance(event, Predicted) for event in DECISIONS.read(data_dir, TASK))
     async with study_beside(data_dir, **{**settings, "judge_max_cost": None}) as run:

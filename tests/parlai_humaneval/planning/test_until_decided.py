@@ -234,7 +234,7 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
         ),
         (
             "--technique pw_turn --gap 0.1 --stop decided --margin 0.001",
-            "--margin 0.001: below 0.01, a study takes",
+            "--margin 0.001: with a margin below 0.01, a study takes",
         ),
         ("--technique pw_turn --gap 0.1 --judge-agreement 70", "--judge-agreement 70.0: expected a share of answers"),
         ("--technique pw_turn --gap 0.005 --stop decided", "set a --margin of 0.01 or more"),

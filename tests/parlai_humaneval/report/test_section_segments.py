@@ -398,7 +398,7 @@ def test_feature_win_rates_by_hand():
     assert rows == {"a": (3, 1, 2, 0.75), "b": (1, 3, 2, 0.25)}
     assert section.same_features == pytest.approx(1 / 3)
     (note,) = next(table.notes for table in section.data_tables() if table.key == "segments_features")
-    assert note.endswith("Rated the same: 33 % of answers.")
+    assert note.endswith("In 33 % of answers, both speakers were rated the same.")
 
 
 def test_agreement_on_a_label_by_hand():

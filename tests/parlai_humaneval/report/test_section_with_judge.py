@@ -53,7 +53,7 @@ def test_it_stands_beside_people_and_changes_nothing_else(found: Document) -> No
     section = found.sections["with_judge"]
     assert section.headline == (
         "With judge my-judge, these 12 human dialogues are worth 16 (share of ada, taken for human, where it helps most): "
-        "the interval is 0.422 to 0.678, from people alone 0.333 to 0.820."
+        "the interval is 0.422 to 0.678, compared with 0.333 to 0.820 from people alone."
     )
     assert section.in_short() == [section.headline]
 

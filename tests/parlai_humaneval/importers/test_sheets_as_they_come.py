@@ -288,6 +288,13 @@ def test_a_name_that_another_column_may_have_is_no_slip(heading: str, column: st
     assert vocabulary.guessed_columns(missing, [heading]).get(heading) == column
 
 
+def test_a_criterion_called_values_is_no_slip(command, tmp_path: Path):
+    """Guards the other criteria, which would not be ratings beside a column ``value``."""
+    done = imported(command, tmp_path, "worker_id,dialogue_id,model,fluency,values\nann,d1,ada,4,3\nben,d1,ada,3,5\n")
+    assert done.exit_code == 0, done.stderr
+    assert set(read_tables(command.out).ratings["criterion"]) == {"fluency", "values"}
+
+
 def test_of_two_slips_none_is_taken():
     assert vocabulary.guessed_columns(["winner"], ["winnr", "winer"]) == {}
 

@@ -160,7 +160,8 @@ def with_known_names(frame: pd.DataFrame) -> list[str]:
             return is_number or any(len(str(cell)) > LONGEST for cell in cells)
         if plain_name(name) in sides:
             return any(len(str(cell)) > LONGEST_MODEL or "\n" in str(cell) for cell in cells)
-        return plain_name(name) in WORDS["answers"] and (are_ratings(cells) or are_winners(cells, frozenset()))
+        is_criterion = plain_name(name) in WORDS["answers"] and "criterion" not in frame
+        return is_criterion and (are_ratings(cells) or are_winners(cells, frozenset()))
 
     return [name for name in map(str, frame.columns) if not holds_other(name)]
 

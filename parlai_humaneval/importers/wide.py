@@ -229,11 +229,10 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
 
 
 def _compared(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    kept = frame.drop(columns=list(models))
     ranks = frame[list(models)].apply(pd.to_numeric, errors="coerce")
     rows: list[Mapping[str, Any]] = []
     places: list[Any] = []
-    for (index, row), given in zip(ranks.iterrows(), kept.to_dict("records"), strict=True):
+    for (index, row), given in zip(ranks.iterrows(), frame.drop(columns=list(models)).to_dict("records"), strict=True):
         for cells in ranked_pairs(row.dropna().to_dict()):
             rows.append({**{str(name): cell for name, cell in given.items()}, **cells})
             places.append(index)

@@ -293,6 +293,9 @@ def test_a_criterion_called_values_is_no_slip(command, tmp_path: Path):
     done = imported(command, tmp_path, "worker_id,dialogue_id,model,fluency,values\nann,d1,ada,4,3\nben,d1,ada,3,5\n")
     assert done.exit_code == 0, done.stderr
     assert set(read_tables(command.out).ratings["criterion"]) == {"fluency", "values"}
+    done = imported(command, tmp_path, "worker_id,dialogue_id,model,criterion,values\nann,d1,ada,warmth,3\n")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["value"].tolist() == [3]
 
 
 def test_of_two_slips_none_is_taken():

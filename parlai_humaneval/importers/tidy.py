@@ -25,7 +25,7 @@ from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.importers.releases import Source
 from parlai_humaneval.importers.units import content_id
-from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Understood
+from parlai_humaneval.importers.vocabulary import NEARLY, SIDES, WORDS, Understood
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, answers_apart, likely_table, long, one_header, wide_columns
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
@@ -34,7 +34,6 @@ from parlai_humaneval.tables.files import Checked, all_faults, checked, settled,
 from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, row_names, stem
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
-NEARLY = 0.85  # Names of models that are so much like each other may be the same
 SINGLE = 10
 """So many bad rows may be slips, even where they are most of a short file."""
 _ROW = re.compile(r" in rows? [\d, ]*\d")
@@ -247,13 +246,12 @@ def _completed(
         frame = vocabulary.winner_of_scores(frame, seen)
         missing = [name for name in missing if name not in frame.columns]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
-    free = [
-        name for name in vocabulary.with_known_names(frame) if name not in ours and not (wide and name in wide.columns)
-    ]
+    taken = {*ours, *(wide.columns if wide else ())} - ({"metric"} if table == "ratings" else set())
+    free = [name for name in vocabulary.with_known_names(frame) if name not in taken]
     needed = [name for name in missing if not (wide and name in wide.makes)]
     guesses = vocabulary.guessed_columns(needed, free, seen.questions)
-    has_items = "item_id" not in needed or "item_id" in guesses.values()
-    if not has_items and "question" in frame and frame["question"].nunique() > 1:
+    nameless = {*needed} - {*guesses.values()}
+    if "item_id" in nameless and "question" in frame and frame["question"].nunique() > 1:
         guesses["question"] = "item_id"
     texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
     frame = frame.rename(columns=guesses).assign(**texts)
@@ -273,7 +271,7 @@ def _completed(
             use.left_out["empty cells of columns that became rows"] += empty_cells
     first = {columns.plain_name(str(name)) for name in given.columns[:1] if reading is None}
     is_form = bool(of_form or seen.questions or first & {*WORDS["first_of_forms"]})
-    if is_form and table == "ratings" and "dialogue_id" in {*needed} - {*guesses.values()}:
+    if is_form and table == "ratings" and "dialogue_id" in nameless:
         plan = replace(plan, values={**plan.values, "dialogue_id": ""})
         seen.guesses.append("dialogue_id is the row, as no column names the dialogue (--rename COLUMN=dialogue_id)")
     frame = _with_values(table, frame, plan, use, seen)
@@ -286,8 +284,7 @@ def _completed(
         seen.notes += [f"{path}: {note}" for note in apart.notes]
         use.left_out.update({ALONE: apart.lost} if apart.lost else {})
     maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items() if name not in further}
-    known = {name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model")}
-    use.names.update(known)
+    use.names.update(name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model"))
     frame = vocabulary.mapped(table, vocabulary.blanks_removed(table, frame), maps, seen)
     answer = {"comparisons": "winner", "ratings": "value"}.get(table)
     if answer in frame.columns and (empty := frame[answer].isna()).any():
@@ -298,11 +295,8 @@ def _completed(
         counts = Counter(map(str, frame[asked_for].dropna())).most_common()
         more = f" … and {len(counts) - columns.MOST:,} more" if len(counts) > columns.MOST else ""
         listed = ", ".join(f"{visible(one)} ({n:,})" for one, n in counts[: columns.MOST])
-        seen.values[asked_for] = "; ".join(
-            [*([seen.values[asked_for]] if asked_for in seen.values else []), listed + more]
-        )
-    private = vocabulary.identifying(frame.drop(columns=[name for name in ours if name in frame]))
-    if private:
+        seen.values[asked_for] = "; ".join(filter(None, (seen.values.get(asked_for), listed + more)))
+    if private := vocabulary.identifying(frame.drop(columns=[name for name in ours if name in frame])):
         frame = frame.drop(columns=private)
         seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
@@ -321,8 +315,7 @@ def _distinct_names(frame: pd.DataFrame) -> pd.DataFrame:
     """The second column of a name with “ (2)” behind it, so that it can be renamed or dropped; none without a name."""
     count: Counter[str] = Counter()
     names = []
-    for name in map(str, frame.columns):
-        name = name or "unnamed"
+    for name in (str(column) or "unnamed" for column in frame.columns):
         count[name] += 1
         names.append(name if count[name] == 1 else f"{name} ({count[name]})")
     return frame.set_axis(names, axis=1)
@@ -434,11 +427,10 @@ def _checked(
             error = wrong.of_file(named)
             most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
             if skipped is None or not error.rows or most_are_bad:
-                hints = [
-                    *(["--skip-bad leaves out single rows, and this is most of them"] if skipped is not None else []),
-                    *([reading.advice] if reading and reading.advice else []),
-                    *_hints(table, frame, error, named),
-                ]
+                hints = [*([reading.advice] if reading and reading.advice else []), *_hints(table, frame, error, named)]
+                if skipped is not None:
+                    hints = [one for one in hints if "--skip-bad" not in one]
+                    hints += [WORDS["advice"]["most_bad"]] if most_are_bad else []
                 raise all_faults(frame, check, named, path, hints) from wrong
             bad = list(error.rows)
             rows = columns.rows_named([*dict.fromkeys(named[bad])])  # of a wide row several are bad

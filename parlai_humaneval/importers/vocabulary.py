@@ -28,6 +28,7 @@ BOTH_BAD = "both_bad"
 SIDES = ("model_a", "model_b")
 MOSTLY = 0.8
 """Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
+NEARLY = 0.85  # Names that are so much like each other may be the same
 LONGEST_MODEL = 60  # Characters of a model's name
 LONGEST = 100  # Characters of an address
 _ADDRESS = re.compile("|".join(WORDS["addresses"]), re.IGNORECASE)
@@ -52,6 +53,7 @@ def _word(cell: Any) -> str:
 
 _BLANK, _COMMENTS = frozenset(WORDS["blank"]), frozenset(WORDS["comments"])
 NO_CRITERION = re.compile(rf"(.*[\W_])?({'|'.join(WORDS['no_criterion'])})\W*", re.IGNORECASE)
+_OURS = {plain_name(column.name) for columns in TABLES.values() for column in columns}
 _FLAGS = {word: number for number, words in WORDS["flags"].items() for word in words}
 _WINNERS = {_plain(word): meaning for meaning, words in WORDS["winner"].items() for word in words}
 _SCALES = [
@@ -90,7 +92,7 @@ class Understood:
 def guessed_columns(
     missing: Sequence[str], present: Sequence[str], questions: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Column of a file → required column that it may be, also by the question that it answers; each is taken once."""
+    """Column of a file → required column that it may be: by name, question or misspelt name; each is taken once."""
     free = {plain_name(name): name for name in reversed(present)}
     found: dict[str, str] = {}
     for name in missing:
@@ -99,7 +101,17 @@ def guessed_columns(
             found[free.pop(plain)] = name
         elif asking := next((one for one in free if name in _asks_for(questions.get(free[one], free[one]))), None):
             found[free.pop(asking)] = name
+    for name in [one for one in missing if one not in found.values()]:
+        if len(near := [one for one in free if _is_slip(one, plain_name(name))]) == 1:
+            found[free.pop(near[0])] = name
     return found
+
+
+def _is_slip(typed: str, name: str) -> bool:
+    """Whether ``winnr`` may be ``winner``: not ``winner2``, nor another column of ours."""
+    is_other = typed in _OURS or (name in typed and typed != f"{name}s")
+    is_near = sorted(typed) == sorted(name) or misspelt(typed, [name], cutoff=NEARLY) is not None
+    return is_near and not is_other
 
 
 def _asks_for(heading: str) -> set[str]:
@@ -148,7 +160,8 @@ def with_known_names(frame: pd.DataFrame) -> list[str]:
             return is_number or any(len(str(cell)) > LONGEST for cell in cells)
         if plain_name(name) in sides:
             return any(len(str(cell)) > LONGEST_MODEL or "\n" in str(cell) for cell in cells)
-        return plain_name(name) in WORDS["answers"] and (are_ratings(cells) or are_winners(cells, frozenset()))
+        is_criterion = plain_name(name) in WORDS["answers"] and "criterion" not in frame
+        return is_criterion and (are_ratings(cells) or are_winners(cells, frozenset()))
 
     return [name for name in map(str, frame.columns) if not holds_other(name)]
 

@@ -103,17 +103,13 @@ def wide_columns(
     asked_for = [name for name in missing if name not in (*ANSWERS[table], *nameless)]
     others = vocabulary.guessed_columns(asked_for, known, seen.questions)
     hidden = {*vocabulary.identifying(frame[further]), *others}
-    found = [
-        name
-        for name in further
-        if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
-    ]
-    open_to = (name for name in further if name not in hidden and not NO_CRITERION.fullmatch(name))
+    open_to = [name for name in further if name not in hidden and not NO_CRITERION.fullmatch(name)]
+    found = [name for name in open_to if len(frame) and are_ratings(frame[name], MOSTLY)]
     found = found or [name for name in open_to if vocabulary.yes_or_no(frame[name])]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not vocabulary.guessed_columns(ANSWERS[table], known)
         models = {one for side in SIDES if side in frame for one in frame[side]}
-        if table == "comparisons" and models and "winner" in nameless:
+        if table == "comparisons" and models and {"metric", "winner"} <= {*nameless}:
             found = [name for name in further if name not in hidden and vocabulary.are_winners(frame[name], models)]
         elif table == "comparisons" and not (
             set(SIDES) <= set(nameless) and len(found) > 1 and _are_ranks(frame[found])
@@ -233,11 +229,10 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
 
 
 def _compared(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    kept = frame.drop(columns=list(models))
     ranks = frame[list(models)].apply(pd.to_numeric, errors="coerce")
     rows: list[Mapping[str, Any]] = []
     places: list[Any] = []
-    for (index, row), given in zip(ranks.iterrows(), kept.to_dict("records"), strict=True):
+    for (index, row), given in zip(ranks.iterrows(), frame.drop(columns=list(models)).to_dict("records"), strict=True):
         for cells in ranked_pairs(row.dropna().to_dict()):
             rows.append({**{str(name): cell for name, cell in given.items()}, **cells})
             places.append(index)

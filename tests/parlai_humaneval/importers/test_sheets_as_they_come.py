@@ -229,3 +229,98 @@ def test_a_question_above_the_names_of_its_models(command, tmp_path: Path) -> No
 def test_cells_without_a_heading_are_no_second_row_of_names(command, tmp_path: Path) -> None:
     done = imported(command, tmp_path, "rater,model,,\n1,x,4,5\n2,y,3,4\n")
     assert "rows 2, 3 have 4 cells, the header 2" in done.stderr
+
+
+@pytest.mark.parametrize("heading", ["winnr", "Winer", "winners", "preferred_model"])
+@pytest.mark.parametrize("metric", [True, False])
+def test_a_slip_in_the_heading_of_the_winner_is_a_guess(command, tmp_path: Path, heading: str, metric: bool):
+    """Guards votes whose column was taken for a criterion of its own name, beside or in place of the metric."""
+    header = f"item_id,worker_id,{'metric,' * metric}model_a,model_b,{heading}"
+    cells = "fluency," * metric
+    done = imported(command, tmp_path, f"{header}\nq1,ann,{cells}ada,bob,ada\nq2,ben,{cells}ada,bob,bob\n")
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).comparisons
+    assert list(zip(got["metric"], got["winner"], strict=True)) == [
+        ("fluency" if metric else "preference", winner) for winner in ("ada", "bob")
+    ]
+    assert f"guessed: {heading} is winner" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--table", "comparisons"]])
+def test_votes_under_an_unknown_heading_beside_a_metric_lack_a_winner(command, tmp_path: Path, arguments: list[str]):
+    """Guards the advice to drop the metric, which is right."""
+    header = "item_id,worker_id,metric,model_a,model_b,pick"
+    done = imported(command, tmp_path, f"{header}\nq1,ann,fluency,ada,bob,ada\n", *arguments)
+    assert done.exit_code == 1
+    assert "--drop metric" not in done.stderr
+    assert ("missing column winner" if arguments else "it lacks winner") in done.stderr
+
+
+@pytest.mark.parametrize("heading", ["critrion", "Criterium", "criterino", "metric"])
+@pytest.mark.parametrize("dialogues", [("d1", "d2"), ("d1", "d1")])
+def test_a_slip_in_the_heading_of_the_criterion_is_a_guess(
+    command, tmp_path: Path, heading: str, dialogues: tuple[str, str]
+):
+    """Guards ratings of two criteria that became ratings of one, or contradicted each other."""
+    rows = zip(dialogues, ("fluency,4", "warmth,3"), strict=True)
+    lines = [f"dialogue_id,worker_id,model,{heading},value", *(f"{one},ann,ada,{cells}" for one, cells in rows)]
+    done = imported(command, tmp_path, "\n".join(lines))
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).ratings
+    assert list(zip(got["criterion"], got["value"], strict=True)) == [("fluency", 4), ("warmth", 3)]
+    assert f"guessed: {heading} is criterion" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("heading", "column"),
+    [
+        ("winner2", None),
+        ("model_x", None),
+        ("winner_reason", None),
+        ("dialogue_a", None),
+        ("modl_a", "model_a"),
+        ("wroker_id", "worker_id"),
+        ("model_a", None),
+    ],
+)
+def test_a_name_that_another_column_may_have_is_no_slip(heading: str, column: str | None):
+    missing = ["item_id", "worker_id", "model", "model_a", "winner", "dialogue_id"]
+    assert vocabulary.guessed_columns(missing, [heading]).get(heading) == column
+
+
+def test_a_criterion_called_values_is_no_slip(command, tmp_path: Path):
+    """Guards the other criteria, which would not be ratings beside a column ``value``."""
+    done = imported(command, tmp_path, "worker_id,dialogue_id,model,fluency,values\nann,d1,ada,4,3\nben,d1,ada,3,5\n")
+    assert done.exit_code == 0, done.stderr
+    assert set(read_tables(command.out).ratings["criterion"]) == {"fluency", "values"}
+    done = imported(command, tmp_path, "worker_id,dialogue_id,model,criterion,values\nann,d1,ada,warmth,3\n")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["value"].tolist() == [3]
+
+
+def test_of_two_slips_none_is_taken():
+    assert vocabulary.guessed_columns(["winner"], ["winnr", "winer"]) == {}
+
+
+@pytest.mark.parametrize("heading", ["Rater Name", "worker name", "annotator_name"])
+def test_the_name_of_a_rater_names_the_rater(command, tmp_path: Path, heading: str):
+    text = f"item_id,{heading},metric,model_a,model_b,winner\nq1,ann,fluency,ada,bob,ada\nq2,ben,fluency,ada,bob,bob\n"
+    done = imported(command, tmp_path, text)
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["worker_id"].nunique() == 2
+
+
+def test_who_skips_bad_rows_is_not_advised_to(command, tmp_path: Path):
+    """Neither for a column that is missing, nor where most rows are wrong, which is said."""
+    lines = [f"d{number},ann,ada,fluency" for number in range(12)]
+    without = imported(command, tmp_path, "\n".join(["dialogue_id,worker_id,model,criterion", *lines]), "--skip-bad")
+    wrong = ["dialogue_id,worker_id,model,criterion,value", *(f"{line},many" for line in lines)]
+    most = imported(command, tmp_path, "\n".join(wrong), "--skip-bad")
+    empty = imported(command, tmp_path, "\n".join([wrong[0], *(line.replace("ann", "") + ",3" for line in lines)]))
+    skipped = imported(
+        command, tmp_path, "\n".join([wrong[0], *(line.replace("ann", "") + ",3" for line in lines)]), "--skip-bad"
+    )
+    assert [done.exit_code for done in (without, most, empty, skipped)] == [1] * 4
+    assert ["--skip-bad" in done.stderr for done in (without, most, empty, skipped)] == [False, False, True, False]
+    assert vocabulary.WORDS["advice"]["most_bad"][1:] in " ".join(most.stderr.split())
+    assert vocabulary.WORDS["advice"]["most_bad"][1:] not in without.stderr

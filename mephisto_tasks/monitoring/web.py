@@ -206,6 +206,9 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
             return _told(Told(f"This order is not valid: {error}"), 400)
         return _told(await asyncio.to_thread(give, given, agreed), 200)
 
+    async def add_slash(_: web.Request) -> web.StreamResponse:
+        raise web.HTTPFound(f"{secret}/")
+
     def guarded(handler: Handler) -> Handler:
         async def checked(request: web.Request) -> web.StreamResponse:
             if not same_token(request.match_info["secret"], secret):
@@ -218,7 +221,8 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
     app.on_response_prepare.append(_add_headers)
     app.add_routes([web.get(f"/{{secret}}/{name}", guarded(_file(name))) for name in FILES])
     pages = [web.get("/{secret}/", guarded(_html(page))), web.get("/{secret}/part", guarded(_html(part)))]
-    pages.append(web.get("/{secret}/viewer/{name:.+}", guarded(viewer)))
+    pages += [web.get("/{secret}/viewer/{name:.+}", guarded(viewer)), web.get("/favicon.ico", _no_icon)]
+    pages.append(web.get("/{secret}", guarded(add_slash)))
     app.add_routes([*pages, web.post("/{secret}/order", guarded(order)), web.get("/{rest:.*}", _wrong_link)])
     return app
 
@@ -242,6 +246,11 @@ def _html(draw: Draw, kind: str = "text/html") -> Handler:
 def _file(name: str) -> Handler:
     path, kind = FILES[name]
     return _html(partial(path.read_text, encoding="utf-8"), kind)
+
+
+async def _no_icon(_: web.Request) -> web.StreamResponse:
+    """Browsers ask for an icon at the root, without the secret; a refusal would be an error in their console."""
+    return web.Response(status=204)
 
 
 async def _wrong_link(_: web.Request) -> web.StreamResponse:

@@ -94,13 +94,21 @@ async def test_a_viewer_that_is_not_built_says_so(given: Given) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/wrong/", f"/{SECRET}x/", f"/{SECRET[:-1]}/part", "/wrong/live.js", "/%00/", "/é/"]
+    "path", ["/", "/wrong", "/wrong/", f"/{SECRET}x/", f"/{SECRET[:-1]}/part", "/wrong/live.js", "/%00/", "/é/"]
 )
 async def test_without_the_secret_there_is_nothing(client: TestClient[Any, Any], path: str) -> None:
     """Guards everything behind the secret, its files too."""
     answer = await client.get(path)
     assert answer.status == 403
     assert "the page" not in await answer.text()
+
+
+async def test_a_link_without_its_last_slash_opens_and_no_icon_is_refused(client: TestClient[Any, Any]) -> None:
+    """Guards the browser's console: a copied link may have lost its slash, and the icon is asked for at the root."""
+    answer = await client.get(f"/{SECRET}")
+    assert (answer.status, answer.url.path, await answer.text()) == (200, f"/{SECRET}/", "<p>the page</p>")
+    icon = await client.get("/favicon.ico")
+    assert (icon.status, await icon.read()) == (204, b"")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.1"])

@@ -136,9 +136,8 @@ def _pairings(
                 )
             if pairing == kind or _are_kept(ours, theirs, key, enough):
                 most = max(ALL_PAIRINGS, SPARE * wanted)
-                return (
-                    matched if len(matched) <= most else random.Random(f"pairs:{seed}:{models}").sample(matched, most)
-                )
+                rng = random.Random(f"pairs:{seed}:{models}")
+                return matched if len(matched) <= most else rng.sample(matched, most)
     possible = len(ours) * len(theirs)
     if wanted > possible:
         first, second = (

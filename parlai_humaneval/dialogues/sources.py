@@ -87,8 +87,7 @@ def _of_entry(
         if not found:
             of = f" of the setting {' or '.join(settings)}" if settings else ""
             raise DataError(f"task {task!r} has no dialogue{of} with an answered turn", try_="collect some first")
-        for dialogue in found:
-            yield replace(dialogue, source=dialogue.source or task)
+        yield from (replace(dialogue, source=dialogue.source or task) for dialogue in found)
     elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities", "form", "system"}:
         given = entry.get("entities")
         if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
@@ -98,9 +97,8 @@ def _of_entry(
             raise DataError(what, where="dialogues", try_="give a name, or speaker: name, …")
         form = entry.get("form", "auto")
         if form not in FORMS:
-            raise DataError(
-                f"form of {entry['file']} cannot be {form!r}", where="dialogues", **choose_from(form, FORMS)
-            )
+            what = f"form of {entry['file']} cannot be {form!r}"
+            raise DataError(what, where="dialogues", **choose_from(form, FORMS))
         yield from _of_path(entry["file"], names, entities=given, form=form, system=bool(entry.get("system")))
     else:
         raise DataError(f"{entry!r} is not understood", where="dialogues", try_=f"expected {SHAPES['entry']}")
@@ -135,12 +133,9 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
         empty = sum(dialogue.settings.get("empty_turns", 0) for dialogue in found)
         hidden = ((name, sum(one.settings.get(name, 0) for one in found)) for name in ("pictures", "tool_messages"))
         left_out = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in hidden if count)
-        named = ", ".join(
-            who
-            if [*names] == [who]
-            else f"{who} = {' or '.join(names) if len(names) <= NAMED else f'{len(names):,} names'}"
-            for who, names in speakers.items()
-        )
+        some = {who: " or ".join(names) for who, names in speakers.items() if len(names) <= NAMED}
+        called = {who: some.get(who, f"{len(names):,} names") for who, names in speakers.items()}
+        named = ", ".join(who if name == who else f"{who} = {name}" for who, name in called.items())
         told.append(
             f"{source}: {len(found):,} dialogue{'s' * (len(found) > 1)}, {format} ({named})"
             + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")

@@ -78,7 +78,6 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
             continue
         row = ComparedRow(**group)
         rows = answers.iloc[known]
-        shown = [rows[f"dialogue_{side}"].to_numpy(dtype=object) for side in "ab"]
         found = style_control(
             rows["model_a"],
             rows["model_b"],
@@ -86,7 +85,7 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
             rows["worker_id"],
             (sides[0][known], sides[1][known]),
             first_shown=rows["first_a"],
-            dialogues=(shown[0], shown[1]),
+            dialogues=(rows["dialogue_a"].to_numpy(dtype=object), rows["dialogue_b"].to_numpy(dtype=object)),
             family=row.group,
             level=options.level,
         )

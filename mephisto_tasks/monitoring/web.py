@@ -206,7 +206,7 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
             return _told(Told(f"This order is not valid: {error}"), 400)
         return _told(await asyncio.to_thread(give, given, agreed), 200)
 
-    pages = {"": _html(page), "part": _html(part), "viewer/{name:.+}": viewer}
+    pages: dict[str, Handler] = {"": _html(page), "part": _html(part), "viewer/{name:.+}": viewer}
     return behind(secret, {**pages, **{name: _file(name) for name in FILES}}, {"order": order}, MAX_ORDER, WRONG_LINK)
 
 
@@ -215,16 +215,12 @@ def behind(
 ) -> web.Application:
     """Pages, and what is posted (``most`` bytes), below ``/SECRET/``, on this machine only; else ``wrong_link``."""
 
-    async def refuse(_: web.Request) -> web.StreamResponse:
-        return web.Response(status=403, text=wrong_link)
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        is_icon = request.path == "/favicon.ico"  # asked for without the secret; a refusal is an error in the console
+        return web.Response(status=204) if is_icon else web.Response(status=403, text=wrong_link)
 
     async def add_slash(_: web.Request) -> web.StreamResponse:
         raise web.HTTPFound(f"{secret}/")
-
-    async def no_icon(_: web.Request) -> web.StreamResponse:
-        return web.Response(
-            status=204
-        )  # browsers ask for it without the secret, and a refusal would be an error to them
 
     def guarded(handler: Handler) -> Handler:
         async def checked(request: web.Request) -> web.StreamResponse:
@@ -236,8 +232,7 @@ def behind(
     app.on_response_prepare.append(_add_headers)
     app.add_routes([web.get(f"/{{secret}}/{name}", guarded(handler)) for name, handler in pages.items()])
     app.add_routes([web.post(f"/{{secret}}/{name}", guarded(handler)) for name, handler in orders.items()])
-    app.add_routes([web.get("/favicon.ico", no_icon), web.get("/{secret}", guarded(add_slash))])
-    app.add_routes([web.get("/{rest:.*}", refuse)])
+    app.add_routes([web.get("/{secret}", guarded(add_slash)), web.get("/{rest:.*}", refuse)])
     return app
 
 

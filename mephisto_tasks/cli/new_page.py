@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler
+from aiohttp import web
 from pydantic import ValidationError
 
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.launch import new_study
 from mephisto_tasks.launch.config_reference import Setting
-from mephisto_tasks.monitoring.web import HEADERS, LOCAL, is_from_page, this_machine_only
-from mephisto_tasks.server.security import new_token, same_token
+from mephisto_tasks.monitoring.web import LOCAL, behind, is_from_page
+from mephisto_tasks.server.security import new_token
 from mephisto_tasks.server.static import StaticFiles
 from mephisto_tasks.server.thread import listen
 from parlai_humaneval._util.errors import HumanevalError
@@ -146,22 +145,12 @@ class NewPage:
 
     def app(self) -> web.Application:
         """Its pages and answers, on this machine only."""
-        app = web.Application(client_max_size=MOST, middlewares=[this_machine_only])
-        app.on_response_prepare.append(_add_headers)
         answers = {"draft": self._draft, "reply": self._reply, "preview": self._open_preview, "write": self._write}
-        app.add_routes([web.post(f"/{{secret}}/{name}", self._guarded(_answered(of))) for name, of in answers.items()])
-        app.add_routes([web.get("/{secret}/start", self._guarded(self._start))])
-        app.add_routes([web.get("/{secret}/{path:.*}", self._guarded(self._files.handle))])
-        app.add_routes([web.get("/{rest:.*}", _wrong_link)])
+        orders = {name: _answered(answer) for name, answer in answers.items()}
+        pages = {"start": self._start, "{path:.*}": self._files.handle}
+        app = behind(self._secret, pages, orders, MOST, WRONG_LINK)
+        app.on_response_prepare.append(_let_in_a_preview)
         return app
-
-    def _guarded(self, handler: Handler) -> Handler:
-        async def checked(request: web.Request) -> web.StreamResponse:
-            if not same_token(request.match_info["secret"], self._secret):
-                return await _wrong_link(request)
-            return await handler(request)
-
-        return checked
 
     async def _start(self, _: web.Request) -> web.StreamResponse:
         listed = [
@@ -255,11 +244,5 @@ def _answered(
     return handle
 
 
-async def _wrong_link(_: web.Request) -> web.StreamResponse:
-    return web.Response(status=403, text=WRONG_LINK)
-
-
-async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
-    policy = HEADERS["Content-Security-Policy"] + f"; frame-src http://{LOCAL}:*"
-    response.headers.update({**HEADERS, "Content-Security-Policy": policy})
-    response.headers.popall(hdrs.SERVER, None)
+async def _let_in_a_preview(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Content-Security-Policy"] += f"; frame-src http://{LOCAL}:*"

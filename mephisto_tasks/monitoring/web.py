@@ -206,20 +206,33 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
             return _told(Told(f"This order is not valid: {error}"), 400)
         return _told(await asyncio.to_thread(give, given, agreed), 200)
 
+    pages: dict[str, Handler] = {"": _html(page), "part": _html(part), "viewer/{name:.+}": viewer}
+    return behind(secret, {**pages, **{name: _file(name) for name in FILES}}, {"order": order}, MAX_ORDER, WRONG_LINK)
+
+
+def behind(
+    secret: str, pages: Mapping[str, Handler], orders: Mapping[str, Handler], most: int, wrong_link: str
+) -> web.Application:
+    """Pages, and what is posted (``most`` bytes), below ``/SECRET/``, on this machine only; else ``wrong_link``."""
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        is_icon = request.path == "/favicon.ico"  # asked for without the secret; a refusal is an error in the console
+        return web.Response(status=204) if is_icon else web.Response(status=403, text=wrong_link)
+
+    async def add_slash(_: web.Request) -> web.StreamResponse:
+        raise web.HTTPFound(f"{secret}/")
+
     def guarded(handler: Handler) -> Handler:
         async def checked(request: web.Request) -> web.StreamResponse:
-            if not same_token(request.match_info["secret"], secret):
-                return web.Response(status=403, text=WRONG_LINK)
-            return await handler(request)
+            return await (handler if same_token(request.match_info["secret"], secret) else refuse)(request)
 
         return checked
 
-    app = web.Application(client_max_size=MAX_ORDER, middlewares=[this_machine_only])
+    app = web.Application(client_max_size=most, middlewares=[this_machine_only])
     app.on_response_prepare.append(_add_headers)
-    app.add_routes([web.get(f"/{{secret}}/{name}", guarded(_file(name))) for name in FILES])
-    pages = [web.get("/{secret}/", guarded(_html(page))), web.get("/{secret}/part", guarded(_html(part)))]
-    pages.append(web.get("/{secret}/viewer/{name:.+}", guarded(viewer)))
-    app.add_routes([*pages, web.post("/{secret}/order", guarded(order)), web.get("/{rest:.*}", _wrong_link)])
+    app.add_routes([web.get(f"/{{secret}}/{name}", guarded(handler)) for name, handler in pages.items()])
+    app.add_routes([web.post(f"/{{secret}}/{name}", guarded(handler)) for name, handler in orders.items()])
+    app.add_routes([web.get("/{secret}", guarded(add_slash)), web.get("/{rest:.*}", refuse)])
     return app
 
 
@@ -242,10 +255,6 @@ def _html(draw: Draw, kind: str = "text/html") -> Handler:
 def _file(name: str) -> Handler:
     path, kind = FILES[name]
     return _html(partial(path.read_text, encoding="utf-8"), kind)
-
-
-async def _wrong_link(_: web.Request) -> web.StreamResponse:
-    return web.Response(status=403, text=WRONG_LINK)
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
@@ -352,10 +361,8 @@ class LeaderboardPage:
             if known is None or known[0] is not document:
                 names = None if self._blind_in is None else kept_blind_names(self._blind_in, ranked_models(document))
                 board = leaderboard_of(document, title=self._title, blind=names)
-                known = self._drawn[what] = (
-                    document,
-                    to_page(board, served=True) if what == "page" else to_fragment(board),
-                )
+                drawn = to_page(board, served=True) if what == "page" else to_fragment(board)
+                known = self._drawn[what] = document, drawn
             return known[1]
 
 

@@ -122,6 +122,11 @@ def _pairings(
     for kind, key in (("given", _given), ("same_start", _start)):
         if pairing in ("auto", kind):
             matched = _matched(ours, theirs, key)
+            if pairing == kind == "given" and not matched:
+                raise NotEnough(
+                    f"pairing=given compares the pairs that a file lists, but no file lists a pair of {' vs '.join(models)}",
+                    try_="set pairing=auto, pairing=same_start (dialogues that begin alike) or pairing=any (all with all)",
+                )
             if pairing == kind and wanted > len(matched):
                 fewer = f"set judgements_per_group={len(matched)} or less, or " * bool(matched)
                 why = "begin alike" if kind == "same_start" else "are listed as pairs in the file"
@@ -131,9 +136,8 @@ def _pairings(
                 )
             if pairing == kind or _are_kept(ours, theirs, key, enough):
                 most = max(ALL_PAIRINGS, SPARE * wanted)
-                return (
-                    matched if len(matched) <= most else random.Random(f"pairs:{seed}:{models}").sample(matched, most)
-                )
+                rng = random.Random(f"pairs:{seed}:{models}")
+                return matched if len(matched) <= most else rng.sample(matched, most)
     possible = len(ours) * len(theirs)
     if wanted > possible:
         first, second = (

@@ -5,6 +5,7 @@ In the samples, people wrote their part for this project, and the packaged model
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -21,6 +22,7 @@ from parlai_humaneval.schema.records import DialogueRecord, ReplayedRating, Turn
 PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
 TOGETHER = "+"  # Joins the names of models that speak as one, with a shared history
 ID_IN_FILE = "id_in_file"  # Setting of a dialogue whose id begins with the name of its file
+NAMED = 3  # So many files are each named in a remark
 PACKAGED = "packaged"  # An entry that stands for the samples of this project
 
 
@@ -85,8 +87,7 @@ def _of_entry(
         if not found:
             of = f" of the setting {' or '.join(settings)}" if settings else ""
             raise DataError(f"task {task!r} has no dialogue{of} with an answered turn", try_="collect some first")
-        for dialogue in found:
-            yield replace(dialogue, source=dialogue.source or task)
+        yield from (replace(dialogue, source=dialogue.source or task) for dialogue in found)
     elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities", "form", "system"}:
         given = entry.get("entities")
         if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
@@ -96,9 +97,8 @@ def _of_entry(
             raise DataError(what, where="dialogues", try_="give a name, or speaker: name, …")
         form = entry.get("form", "auto")
         if form not in FORMS:
-            raise DataError(
-                f"form of {entry['file']} cannot be {form!r}", where="dialogues", **choose_from(form, FORMS)
-            )
+            what = f"form of {entry['file']} cannot be {form!r}"
+            raise DataError(what, where="dialogues", **choose_from(form, FORMS))
         yield from _of_path(entry["file"], names, entities=given, form=form, system=bool(entry.get("system")))
     else:
         raise DataError(f"{entry!r} is not understood", where="dialogues", try_=f"expected {SHAPES['entry']}")
@@ -117,11 +117,13 @@ def _of_path(name: str | Path, names: dict[str, Path], **how: Any) -> Iterator[D
 
 def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
     """A remark on each file of another project: which form it was taken to be in, who speaks, how many turns were empty;
-    and on each file whose ids got its name."""
+    and on each file whose ids got its name. Of more than ``NAMED`` files, there is one remark."""
     files: dict[tuple[str, str], list[Dialogue]] = {}
+    of_form = Counter(form for _, form in dict.fromkeys((one.source, one.format) for one in dialogues))
     for dialogue in dialogues:
-        if dialogue.format:
-            files.setdefault((dialogue.source, dialogue.format), []).append(dialogue)
+        if form := dialogue.format:
+            place = dialogue.source if of_form[form] <= NAMED else f"{of_form[form]:,} files"
+            files.setdefault((place, form), []).append(dialogue)
     told = []
     for (source, format), found in files.items():
         speakers: dict[str, dict[str, None]] = {}
@@ -131,22 +133,22 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
         empty = sum(dialogue.settings.get("empty_turns", 0) for dialogue in found)
         hidden = ((name, sum(one.settings.get(name, 0) for one in found)) for name in ("pictures", "tool_messages"))
         left_out = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in hidden if count)
-        named = ", ".join(
-            who if [*names] == [who] else f"{who} = {' or '.join(names)}" for who, names in speakers.items()
-        )
+        some = {who: " or ".join(names) for who, names in speakers.items() if len(names) <= NAMED}
+        called = {who: some.get(who, f"{len(names):,} names") for who, names in speakers.items()}
+        named = ", ".join(who if name == who else f"{who} = {name}" for who, name in called.items())
         told.append(
             f"{source}: {len(found):,} dialogue{'s' * (len(found) > 1)}, {format} ({named})"
             + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")
-            + (f"; raters do not see its {left_out}" if left_out else "")
+            + (f"; raters do not see the {left_out}" if left_out else "")
         )
-    shared = {one.source: one.dialogue_id for one in dialogues if SHARED_ID in one.settings}
-    told += [
-        f"{source}: models share ids, so the model's name is added to each ({one})" for source, one in shared.items()
-    ]
-    prefixed = {one.source: one for one in dialogues if ID_IN_FILE in one.settings}
-    for source, one in prefixed.items():
-        prefix = one.dialogue_id.removesuffix(one.settings[ID_IN_FILE])
-        told.append(f"{source}: another file has the same ids, so “{prefix}” is added before each ({one.dialogue_id})")
+    for setting, why in (
+        (SHARED_ID, "models share ids, so the model's name is added to each"),
+        (ID_IN_FILE, "another file has the same ids, so the file's name is added before each"),
+    ):
+        ids = {one.source: one.dialogue_id for one in dialogues if setting in one.settings}
+        if len(ids) > NAMED:
+            ids = {f"{len(ids):,} files": f"such as {next(iter(ids.values()))}"}
+        told += [f"{place}: {why} ({example})" for place, example in ids.items()]
     return told
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from parlai_humaneval.report.conclusions import BY_WORKER, holm_methods
-from parlai_humaneval.report.section import Options, Section, say, told
+from parlai_humaneval.report.section import Options, Section, say, sentence, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.rows import Column
@@ -42,7 +42,7 @@ class StyleControlled(Section):
 
     def data_tables(self) -> list[DataTable]:
         pairs = table("style_control_pairs", self.pairs, *say(KEY, "of_pairs"))
-        return shown(pairs, table("style_control_effects", self.effects, *say(KEY, "of_effects")))
+        return shown(pairs, table("style_control_effects", self.effects, *say(KEY, "of_effects", effects=self.effects)))
 
     def figures(self) -> list[Figure]:
         points = [
@@ -54,7 +54,8 @@ class StyleControlled(Section):
 
     def methods(self) -> list[Method]:
         results = [pair.after for pair in self.pairs]
-        return [method(KEY, "style_control"), BY_WORKER, *holm_methods(results)] if results else []
+        style = method(KEY, "style_control", features=sentence(KEY, "of_features", effects=self.effects))
+        return [style, BY_WORKER, *holm_methods(results)] if results else []
 
     def in_short(self) -> list[str]:
         return self.changed
@@ -77,7 +78,6 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
             continue
         row = ComparedRow(**group)
         rows = answers.iloc[known]
-        shown = [rows[f"dialogue_{side}"].to_numpy(dtype=object) for side in "ab"]
         found = style_control(
             rows["model_a"],
             rows["model_b"],
@@ -85,13 +85,13 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
             rows["worker_id"],
             (sides[0][known], sides[1][known]),
             first_shown=rows["first_a"],
-            dialogues=(shown[0], shown[1]),
+            dialogues=(rows["dialogue_a"].to_numpy(dtype=object), rows["dialogue_b"].to_numpy(dtype=object)),
             family=row.group,
             level=options.level,
         )
         section.pairs += [ControlledPair.of(pair, group, lead=pair.became) for pair in found.pairs]
         section.effects += [ControlledEffect.of(effect, group) for effect in found.effects]
         asked.append({"where": group_words(row), "found": found, "without": len(places) - len(known)})
-    said = told(KEY, asked=asked, named=NAMED, pairs=section.pairs)
+    said = told(KEY, asked=asked, named=NAMED, pairs=section.pairs, effects=section.effects)
     changed = [line for one in asked for line in say(KEY, "in_short", named=NAMED, **one)]
     return section.model_copy(update={**said, "changed": changed})

@@ -7,7 +7,7 @@ sides that are drawn at random, and not centred: a lead at equal style is that b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Annotated
@@ -27,10 +27,7 @@ from parlai_humaneval.statistics.ranking.bradley_terry import ASSUMPTIONS, Compa
 from parlai_humaneval.statistics.ranking.fit import Asked, Fitted, Inference, linked_models
 
 SOURCE = "Li, Angelopoulos & Chiang 2024, Does style matter?; Bradley & Terry 1952; ties: Rao & Kupper 1967"
-ADDITIVE = (
-    "style and position affect the log odds of all models in the same way, and are unrelated to anything else that raters "
-    "see"
-)
+ADDITIVE = "effects of {} on the log odds are the same for all models, and unrelated to anything else that raters see"
 FIRST = "shown first"
 FEWEST = 20
 """A mark of style in which fewer comparisons differ is left out: its effect would be a guess, or without bound."""
@@ -124,13 +121,13 @@ class StyleEffect(Row):
 class StyleControl:
     """``pairs`` that were compared and ``effects`` of style; both empty where there is a reason ``why`` not.
 
-    ``left_out``: marks in which hardly any replies differ, or that go with a model, with winning, or with another mark.
+    ``left_out``: marks → why: "unknown" (place), "few" replies differ, or they go with "winning" or are "confounded".
     ``n``, ``n_workers``: comparisons and raters used.
     """
 
     pairs: list[StylePair]
     effects: list[StyleEffect]
-    left_out: tuple[str, ...]
+    left_out: Mapping[str, str]
     n: int
     n_workers: int
     why: str = ""
@@ -206,14 +203,14 @@ def style_control(
     keep, own = comparisons.among(known)
     workers = len(pd.unique(own.owners))
     if not known or not own.won.any():
-        return StyleControl([], [], (), len(comparisons.won), workers, LINKED)
+        return StyleControl([], [], {}, len(comparisons.won), workers, LINKED)
     counts = [side[keep] for side in counts]
     places = np.zeros(len(own.won)) if first_shown is None else np.asarray(first_shown, dtype=float)[keep] * 2 - 1
     table = np.column_stack([relative_differences(*counts), np.nan_to_num(places)])
     differing = (table != 0).sum(axis=0)
     scales = np.append(np.sqrt((table[:, :-1] ** 2).mean(axis=0)), 1.0)
     marks = _telling_marks(own, table, differing)
-    found = StyleControl([], [], (), len(own.won), workers)
+    found = StyleControl([], [], {}, len(own.won), workers)
     if workers < MIN_CLUSTERS or workers <= len(known) - 1 + len(marks) + bool((own.won == 0).any()):
         return replace(found, why=FEW)
     plain = maximised(own, known, slots=False)
@@ -222,18 +219,22 @@ def style_control(
         styled = maximised(own, known, slots=False, covariates=table[:, used])
         if styled is not None:
             break
-    found = replace(found, left_out=tuple(name for mark, name in enumerate(names) if mark not in used))
+    features = [*names, FIRST]
+    whys = ["few" if n < FEWEST else "winning" if mark in marks else "confounded" for mark, n in enumerate(differing)]
+    whys[-1] = whys[-1] if differing[-1] else "unknown"
+    found = replace(found, left_out={features[mark]: why for mark, why in enumerate(whys) if mark not in used})
     if plain is None or styled is None or 0 not in used:
         return replace(found, why=SEPARATED)
-    asked = Asked(own.names, over, "Bradley–Terry with style", (*ASSUMPTIONS, ADDITIVE), SOURCE, level, "worker")
+    assumptions = (*ASSUMPTIONS, ADDITIVE.format(", ".join(features[mark] for mark in used)))
+    asked = Asked(own.names, over, "Bradley–Terry with style", assumptions, SOURCE, level, "worker")
     before, after = Inference(plain[0], asked), Inference(styled[0], asked)
     effects = [
-        after.effect(f"effect of {[*names, FIRST][mark]}", row * scales[mark])
+        after.effect(f"effect of {features[mark]}", row * scales[mark])
         for mark, row in zip(used, after.fit.blocks["covariates"], strict=True)
     ]
     rows = [
         StyleEffect(
-            feature=[*names, FIRST][mark],
+            feature=features[mark],
             differing=int(differing[mark]),
             scale=float(scales[mark]),
             double=as_chance(effect, 1.0 if mark == len(names) else TWICE / float(scales[mark])),

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from aiohttp import ClientResponse
+from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
 from mephisto_tasks.control.orders import More, Order, Pause, StopGroup
-from mephisto_tasks.monitoring.web import ORDER_HEADER, LiveViewer, Told, is_this_machine, public_app, watch_app
+from mephisto_tasks.monitoring.web import ORDER_HEADER, LiveViewer, Told, behind, is_this_machine, public_app, watch_app
 from parlai_humaneval.viewer.write import INDEX, PAGE, ViewerMissing
 
 SECRET = "a-secret-that-nobody-knows"
@@ -94,13 +94,21 @@ async def test_a_viewer_that_is_not_built_says_so(given: Given) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/wrong/", f"/{SECRET}x/", f"/{SECRET[:-1]}/part", "/wrong/live.js", "/%00/", "/é/"]
+    "path", ["/", "/wrong", "/wrong/", f"/{SECRET}x/", f"/{SECRET[:-1]}/part", "/wrong/live.js", "/%00/", "/é/"]
 )
 async def test_without_the_secret_there_is_nothing(client: TestClient[Any, Any], path: str) -> None:
     """Guards everything behind the secret, its files too."""
     answer = await client.get(path)
     assert answer.status == 403
     assert "the page" not in await answer.text()
+
+
+async def test_a_link_without_its_last_slash_opens_and_no_icon_is_refused(client: TestClient[Any, Any]) -> None:
+    """Guards the browser's console: a copied link may have lost its slash, and the icon is asked for at the root."""
+    answer = await client.get(f"/{SECRET}")
+    assert (answer.status, answer.url.path, await answer.text()) == (200, f"/{SECRET}/", "<p>the page</p>")
+    icon = await client.get("/favicon.ico")
+    assert (icon.status, await icon.read()) == (204, b"")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.1"])
@@ -184,3 +192,19 @@ async def test_the_public_page_is_read_only() -> None:
             assert (await client.get(path)).status == 404
         for method in ("POST", "PUT", "DELETE"):
             assert (await client.request(method, "/")).status == 405
+
+
+async def test_the_page_of_a_new_study_stands_behind_the_same_door() -> None:
+    """Guards a launch's first page: its policy, its link without the slash, and what a stranger gets."""
+    ours = (SECRET, {"{path:.*}": _nothing}, {"write": _nothing}, 100, "Use the link.")
+    async with TestClient(TestServer(behind(*ours))) as client:
+        assert (await client.get(f"/{SECRET}")).url.path == f"/{SECRET}/"
+        assert (await client.post(f"/{SECRET}/write")).status == 200
+        assert (await client.post("/wrong/write")).status == 403
+        refused = await client.get("/wrong/")
+        assert (refused.status, await refused.text()) == (403, "Use the link.")
+        assert refused.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+async def _nothing(_: web.Request) -> web.StreamResponse:
+    return web.Response()

@@ -159,3 +159,27 @@ def test_any_column_can_group_and_an_unknown_one_is_an_error():
     with pytest.raises(TableError, match=r"column 'topik'\. Did you mean topic\?") as refused:
         by_group.build(given, Options(by=("topik",)))
     assert "topic" in refused.value.try_[0].split(": ")[1].split(", ")
+
+
+def test_only_what_the_regression_has_is_said_to_be_equal():
+    """Guards the headline, the top, the methods and the notes: no side is known, and no reply has any formatting."""
+    given = turns_with_texts()
+    known = style_control.build(given, Options())
+    frame = comparisons_frame({("long", "short"): 0.6}, n=200)
+    frame["side"] = ""
+    rng = np.random.default_rng(0)
+    for side in "ab":
+        frame[f"response_{side}"] = [" ".join(["word"] * size) for size in rng.integers(5, 60, len(frame))]
+    unknown = style_control.build(replace(tables([]), comparisons=typed("comparisons", frame)), Options())
+    assert [effect.feature for effect in unknown.effects] == ["words"]
+    for section, has_place in ((known, True), (unknown, False)):
+        text = [section.headline, *section.in_short(), *(part.text for part in section.methods())]
+        text += [note for table in section.data_tables() for note in table.notes]
+        text += [line for line in section.remarks if "could not be controlled" not in line]
+        said = " ".join(text)
+        assert ("at equal length and position" in said, "position" in said) == (has_place, has_place)
+        assert ("shown first" in said) == has_place
+        assert "headers" not in said
+    (left_out,) = (line for line in unknown.remarks if "could not be controlled" in line)
+    assert "position (no answer says which reply was shown first)" in left_out
+    assert all(f"{mark} (the two replies differ in it" in left_out for mark in ("list items", "headers", "bold"))

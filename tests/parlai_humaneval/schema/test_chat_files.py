@@ -213,7 +213,7 @@ def test_pictures_and_tool_messages_that_raters_do_not_see_are_counted(tmp_path:
     rest = [{"role": "tool", "content": "42"}, {"role": "assistant", "content": "It is 42."}]
     found = read(tmp_path / "m.jsonl", json.dumps({"messages": [asked, called, *rest]}))
     assert found[0].texts == ["Hi!", "It is 42."]
-    assert taken_as(found)[0].endswith("; raters do not see its pictures (1), tool messages (2)")
+    assert taken_as(found)[0].endswith("; raters do not see the pictures (1), tool messages (2)")
 
 
 def test_a_chosen_and_a_rejected_answer_are_a_pair(tmp_path: Path) -> None:
@@ -356,9 +356,25 @@ def test_files_with_the_same_ids_are_told_apart_by_their_names(tmp_path: Path) -
     dialogues = load_sources(given, lambda task: [], list)
     assert [one.dialogue_id for one in dialogues] == ["0", "1", "beta-0", "beta-1"]
     assert items(dialogues, "same_start") == items(dialogues) == [("0", "beta-0"), ("1", "beta-1")]
-    assert taken_as(dialogues)[-1].endswith("another file has the same ids, so “beta-” is added before each (beta-1)")
+    assert taken_as(dialogues)[-1].endswith("the same ids, so the file's name is added before each (beta-1)")
     with pytest.raises(DataError, match="two dialogues have the id 0"):
         load_sources([*given, given[0]], lambda task: [], list)
+
+
+@pytest.mark.parametrize(("count", "remarks"), [(3, 3 + 2), (5, 1 + 1), (120, 1 + 1)])
+def test_many_files_of_a_folder_are_told_in_a_line(tmp_path: Path, count: int, remarks: int) -> None:
+    """Guards the launch's first screen: a line for the form and one for the shared ids, however many files there are."""
+    for number in range(count):
+        said = [{"role": "user", "content": f"Rain, {number}?"}, {"role": "assistant", "content": "Yes."}]
+        row = {"id": "one", "model": f"bot{number % 2}", "messages": said}
+        (tmp_path / f"talk{number:03}.json").write_text(json.dumps([row]), encoding="utf-8")
+    told = taken_as(load_sources([tmp_path], lambda task: [], list))
+    assert len(told) == remarks
+    if remarks == 2:
+        assert told[0].startswith(f"{count} files: {count} dialogues, form=messages (")
+        assert "bot0 or bot1" in told[0]
+        assert told[1].startswith(f"{count - 1} files: another file has the same ids")
+        assert told[1].endswith("(such as talk001-one)")
 
 
 @published

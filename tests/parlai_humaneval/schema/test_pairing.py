@@ -116,6 +116,15 @@ def test_too_few_dialogues_are_told_how_many_judgements_can_be_had(
         pairs(dialogues, wanted=wanted)
 
 
+def test_where_no_file_lists_pairs_the_other_pairings_are_named() -> None:
+    """More dialogues would not help."""
+    dialogues = [*with_person("a", 2), *with_person("b", 2)]
+    with pytest.raises(NotEnough, match="no file lists a pair of a vs b") as refused:
+        pair_items(dialogues, [("a", "b")], "m", "", judged="second", wanted=1, seed=0, pairing="given")
+    assert all(f"pairing={other}" in str(refused.value) for other in ("auto", "same_start", "any"))
+    assert "collect more" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("dialogue", "said"),
     [

@@ -105,7 +105,8 @@ def test_where_there_is_no_answer_it_says_why():
     alone = style_control(
         ["a"] * len(workers), ["b"] * len(workers), outcome, workers, (same[:, 0], same[:, 1]), names=["words", "bold"]
     )
-    assert (alone.why, alone.left_out, alone.pairs) == (SEPARATED, ("words", "bold"), [])
+    assert (alone.why, tuple(alone.left_out), alone.pairs) == (SEPARATED, ("words", "bold", "shown first"), [])
+    assert alone.left_out == {"words": "confounded", "bold": "few", "shown first": "unknown"}
 
 
 def test_a_mark_that_always_wins_leaves_length_and_place():
@@ -114,7 +115,7 @@ def test_a_mark_that_always_wins_leaves_length_and_place():
     counts[:, :, 1] = 0
     counts[:25, 0, 1], outcome[:25] = 1, 1
     found = controlled(workers, counts, first, outcome)
-    assert found.left_out == ("bold",)
+    assert found.left_out == {"bold": "winning"}
     assert [effect.feature for effect in found.effects] == ["words", "shown first"]
 
 

@@ -305,14 +305,16 @@ def model_of(row: Data, option: str) -> str | None:
     return None if found is None else str(found)
 
 
-def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
-    """Criterion, number of the rater from 1, and answer (a number or a text), of all that ``criteria`` names."""
+def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, Data, Any]]:
+    """Criterion, what is known of the rater, and answer (a number or a text), of all that ``criteria`` names."""
     held = _by_question(opened(at(row, spec["at"])))
     for name in spec.get("keys", ()) if isinstance(held, Mapping) else ():
         if isinstance(given := held.get(name), Mapping):
             held = {**held, name: {option: str(one) in _DIGITS or one for option, one in given.items()}}
     only, mixed = opened(at(row, spec["only"])) if "only" in spec else None, "mixed" in spec
     others = {word for name in spec["but"] for word in _words(name)} if mixed else set()
+    raters = opened(at(row, spec["raters"])) if "raters" in spec else None
+    raters = [str(one).strip() for one in raters if isinstance(one, (str, int))] if isinstance(raters, list) else []
     for name, value in held.items() if isinstance(held, Mapping) else ():
         if name in spec.get("but", ()) or name == PLACE or (isinstance(only, list) and name not in only):
             continue
@@ -322,7 +324,10 @@ def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, 
             continue
         value = opened(value)
         one_each = isinstance(value, list) and (not mixed or len(value) == 1)
-        for rater, one in enumerate(value if one_each else [value], start=1):
+        given = value if one_each else [value]
+        names: list[Any] = raters if len({*raters} - {""}) == len(raters) == len(given) else [None] * len(given)
+        for number, (name_of, one) in enumerate(zip(names, given, strict=True), start=1):
+            rater = {"rater": f"rater {number}", "rater_name": name_of}
             is_whole = mixed and isinstance(one, (Mapping, list)) and len(one) != 1  # ticks, or what was rated
             for criterion, answer in [(name, one)] if is_whole else _answers(name, one):
                 yield criterion, rater, answer

@@ -19,7 +19,7 @@ import pandas as pd
 from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
 from parlai_humaneval.importers import fields
 from parlai_humaneval.importers.fields import PLACE, Data, at, folded, multiplied, nested, opened, take
-from parlai_humaneval.importers.vocabulary import WORDS, guessed_table
+from parlai_humaneval.importers.vocabulary import WORDS, guessed_table, identifying
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, Apart, answers_apart, ranked_pairs
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import TableError, plain_name
@@ -220,8 +220,9 @@ def _read(
     # Names in what the form reads, and the common words for those that it knows by any word.
     read = str([*form.needs, *form.columns.values(), form.join, form.each, form.where, form.criteria])
     used = {word for one in _ANY_WORD.findall(read) for word in WORDS["columns"].get(one, ())} | {*_NAME.findall(read)}
-    is_numbered = False  # Some raters are called by the row, for want of a name
+    is_numbered = is_named = False  # Some raters are called by the row, for want of a name; lists name some
     every = [row for _, rows in files for row in form.rows(rows, items)]
+    has_lists = "raters" in (form.criteria or {})
     by_key = fields.questions_by_key(at(row, form.criteria["at"]) for row in every) if form.criteria else {}
     for row in every:
         if not form.takes(row) or not form.fits(row):
@@ -245,7 +246,9 @@ def _read(
                 cells["winner"] = cells.get(str(cells["winner"]), cells["winner"])
             if form.programs and re.fullmatch(form.programs, str(cells["worker_id"]).lower()):
                 cells["simulated"] = 1
-            is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
+            is_named |= answer.get("rater_name") is not None
+            nameless = answer["rater_name"] is None if has_lists else cells.get("worker_id") == row[PLACE]["row"]
+            is_numbered |= isinstance(form.columns.get("worker_id"), list) and nameless
             told = {**further, **named, **cells}
             made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
     made = [one for answer, row in made for one in _out_of_buckets(answer, row, value)]
@@ -267,6 +270,9 @@ def _read(
     of_columns |= {"simulated": "raters that are programs"} if "simulated" in frame else {}
     if form.criteria:
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
+        if is_named:
+            of_columns["worker_id"] = raters = form.criteria["raters"]
+            guesses.append(f"each list of ratings has the order of {raters}, as the file does not say who gave which")
         if mixed and name in answered:
             guesses.append(f"a {name} each: {', '.join(dict.fromkeys(answered[name]))} (--drop leaves them out)")
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
@@ -277,7 +283,7 @@ def _read(
             f"Each option that was ever ticked is a criterion (0 or 1): {', '.join(ticked)}. Raters who ticked nothing "
             f"count only if the file has an empty answer from them.{lacking}"
         )
-    if unknown:
+    if unknown := unknown - {*identifying(frame[[one for one in frame if one in unknown]])}:
         fate = "are kept" if form.passing else "are left out"
         notes.append(f"Unknown fields of {release.name} {fate}: {', '.join(sorted(unknown))}.")
     notes += [f"Fields that do not fit in any table are left out: {', '.join(sorted(unread))}."] if unread else []
@@ -391,7 +397,7 @@ def _answers(form: Form, row: Data, by_key: Mapping[str, Any]) -> Iterator[Data]
         return
     name, value = ANSWERS[form.table]
     for criterion, rater, answer in fields.criteria_in(row, {**form.criteria, "keys": by_key}):
-        yield {name: criterion, value: answer, "criterion": criterion, "rater": f"rater {rater}"}
+        yield {name: criterion, value: answer, "criterion": criterion, **rater}
 
 
 def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:

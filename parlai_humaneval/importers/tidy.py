@@ -223,7 +223,7 @@ def _completed(
     seen.rows, seen.before = len(frame), _shown_row(frame)
     use.present.update(map(str, frame.columns))
     use.names.update(name for name in plan.drop if name in frame.columns)
-    frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
+    frame = _without(frame, plan.drop, seen)
     names = {old: new for old, new in plan.renames.items() if old in frame.columns}
     use.names.update(names)
     copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
@@ -236,7 +236,7 @@ def _completed(
     of_form = [name for name in map(str, frame.columns) if columns.plain_name(name) in WORDS["of_forms"]]
     of_form = [*(of_form if len(of_form) > 2 else []), *(vocabulary.of_quiz(frame) if reading is None else [])]
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
-        frame = frame.drop(columns=of_form)
+        frame = _without(frame, of_form, seen)
         seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
     further = {name: words for name, words in plan.maps.items() if name in frame.columns and name not in ours}
     use.names.update(further)
@@ -303,13 +303,20 @@ def _completed(
         )
     private = vocabulary.identifying(frame.drop(columns=[name for name in ours if name in frame]))
     if private:
-        frame = frame.drop(columns=private)
+        frame = _without(frame, private, seen)
         seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in (one for one in seen.passed if one not in COLUMNS_FILE["reply_columns"]):
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
             seen.notes.append(f"{path}: the column {name} is ignored. If it means {near}, add --rename {name}={near}.")
     return frame, clean
+
+
+def _without(frame: pd.DataFrame, names: Sequence[str], seen: Understood) -> pd.DataFrame:
+    """``frame`` without these columns, which the row that is shown leaves out, too."""
+    olds = {seen.columns.get(name, name) for name in names}
+    seen.before = {name: cell for name, cell in seen.before.items() if name not in olds}
+    return frame.drop(columns=[name for name in names if name in frame.columns])
 
 
 def seen_as(name: str, plan: TidyPlan, frame: pd.DataFrame) -> str:

@@ -117,8 +117,8 @@ def _names_any(heading: str, words: Sequence[str]) -> bool:
 
 
 def identifying(frame: pd.DataFrame) -> list[str]:
-    """The columns that may say who a person is: by their names, or because most of their cells are addresses. Ratings,
-    choices and long texts under such a name are none."""
+    """The columns that may say who a person is: by their names, because most of their cells are addresses, or as lists of
+    raters. Ratings, choices and long texts under such a name are none."""
     found = []
     for name in map(str, frame.columns):
         cells = frame[name].dropna()
@@ -128,7 +128,9 @@ def identifying(frame: pd.DataFrame) -> list[str]:
         if is_called and not is_address:
             is_long = any(len(text) > LONGEST for text in texts)
             is_called = not (is_long or are_ratings(cells) or are_winners(cells, frozenset()))
-        if plain_name(name) in WORDS["private"] or is_address or is_called:
+        is_list = plain_name(name).endswith("s") or (texts and all(text.startswith(("[", "{")) for text in texts))
+        lists_raters = is_list and re.fullmatch(WORDS["raters"], plain_name(name)) and not are_ratings(cells)
+        if plain_name(name) in WORDS["private"] or is_address or is_called or lists_raters:
             found.append(name)
     return found
 

@@ -122,6 +122,12 @@ class _Use:
     present: set[str] = field(default_factory=set)
     contradicted: dict[str, columns.TableError] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
+    words: dict[str, set[str]] = field(default_factory=dict)
+
+    def maps(self, column: str, *cells: pd.Series[Any]) -> None:
+        """A column of ``--map``, and what stood there before."""
+        self.names.add(column)
+        self.words.setdefault(column, set()).update(*(vocabulary.words_in(one) for one in cells))
 
 
 def read_tidy(
@@ -173,7 +179,7 @@ def read_tidy(
         named = ", ".join(str(path) for path in dict.fromkeys(source.path for source in sources))
         raise columns.TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
     notes = [note for seen in understood for note in seen.notes]
-    notes += [*data_warnings(tables.turns), *_near_models(tables)]
+    notes += [*_unmet(plan, use), *data_warnings(tables.turns), *_near_models(tables)]
     return Imported(tables, units, use.left_out, skipped, notes, understood)
 
 
@@ -239,7 +245,8 @@ def _completed(
         frame = _without(frame, of_form, seen)
         seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
     further = {name: words for name, words in plan.maps.items() if name in frame.columns and name not in ours}
-    use.names.update(further)
+    for name in further:
+        use.maps(name, frame[name])
     frame = frame.assign(**{name: vocabulary.translated(frame[name], words, seen) for name, words in further.items()})
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
@@ -285,9 +292,13 @@ def _completed(
         frame = apart.answers
         seen.notes += [f"{path}: {note}" for note in apart.notes]
         use.left_out.update({ALONE: apart.lost} if apart.lost else {})
-    maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items() if name not in further}
-    known = {name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model")}
-    use.names.update(known)
+    maps: dict[str, Mapping[str, str]] = {}
+    for column in (one for one in plan.maps if one not in further):
+        name = column if column in frame else next(iter(plan.renames.get(column, [column])))
+        maps[name] = plan.maps[column]
+        if name in (*frame.columns, "model"):
+            among = [*SIDES, "winner"] if name not in frame else [name]
+            use.maps(column, *(frame[one] for one in among if one in frame))
     frame = vocabulary.mapped(table, vocabulary.blanks_removed(table, frame), maps, seen)
     answer = {"comparisons": "winner", "ratings": "value"}.get(table)
     if answer in frame.columns and (empty := frame[answer].isna()).any():
@@ -317,11 +328,6 @@ def _without(frame: pd.DataFrame, names: Sequence[str], seen: Understood) -> pd.
     olds = {seen.columns.get(name, name) for name in names}
     seen.before = {name: cell for name, cell in seen.before.items() if name not in olds}
     return frame.drop(columns=[name for name in names if name in frame.columns])
-
-
-def seen_as(name: str, plan: TidyPlan, frame: pd.DataFrame) -> str:
-    """The name that a column has after it was renamed."""
-    return name if name in frame.columns else next(iter(plan.renames.get(name, [name])))
 
 
 def _distinct_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -390,10 +396,23 @@ def _opener(*cells: str) -> str:
 
 
 def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
-    """The first row without empty cells."""
-    if not len(frame):
-        return {}
-    return {str(name): cell for name, cell in frame.iloc[0].items() if isinstance(cell, str) or not pd.isna(cell)}
+    """The first row without empty cells, and with “…” for addresses of people."""
+    shown = {str(name): cell for name, cells in frame[:1].items() for cell in cells}
+    shown = {name: cell for name, cell in shown.items() if isinstance(cell, str) or not pd.isna(cell)}
+    return {name: "…" if vocabulary.ADDRESS.fullmatch(str(cell).strip()) else cell for name, cell in shown.items()}
+
+
+def _unmet(plan: TidyPlan, use: _Use) -> list[str]:
+    """Remarks on values of ``--map`` that no file has in the column, with the nearest that there are."""
+    told = []
+    for column, held in use.words.items():
+        for word in (word for word in plan.maps[column] if word not in held):
+            near = misspelt(word, sorted(held), most=columns.MOST, cutoff=0.5)
+            listed = ", ".join(map(visible, near.nearest if near else sorted(held)[: columns.MOST])) or "no values"
+            more = " …" if near is None and len(held) > columns.MOST else ""
+            what = f"{'The nearest that it has' if near else 'It has'}: {listed}{more}"
+            told.append(f"--map {column}:{visible(word)}= changes nothing, as the column has no such value. {what}.")
+    return told
 
 
 def _near_models(tables: columns.Tables) -> list[str]:

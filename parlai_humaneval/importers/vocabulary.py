@@ -30,7 +30,7 @@ MOSTLY = 0.8
 """Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
 LONGEST_MODEL = 60  # Characters of a model's name
 LONGEST = 100  # Characters of an address
-_ADDRESS = re.compile("|".join(WORDS["addresses"]), re.IGNORECASE)
+ADDRESS = re.compile("|".join(WORDS["addresses"]), re.IGNORECASE)
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
 _WHOLE, _IMPORT_ID = re.compile(r"(-?\d+)\.0"), '{"ImportId"'
 LONGEST_STEP = 200  # Letters of an answer that may be a step of a scale
@@ -124,7 +124,7 @@ def identifying(frame: pd.DataFrame) -> list[str]:
         cells = frame[name].dropna()
         texts = [str(cell).strip() for cell in cells]
         is_called = plain_name(name) in WORDS["called"] or _names_any(name, [*WORDS["accounts"], *WORDS["contacts"]])
-        is_address = sum(_ADDRESS.fullmatch(text) is not None for text in texts) >= max(MOSTLY * len(texts), 1)
+        is_address = sum(ADDRESS.fullmatch(text) is not None for text in texts) >= max(MOSTLY * len(texts), 1)
         if is_called and not is_address:
             is_long = any(len(text) > LONGEST for text in texts)
             is_called = not (is_long or are_ratings(cells) or are_winners(cells, frozenset()))
@@ -292,9 +292,14 @@ def translated(column: pd.Series[Any], words: Mapping[str, str], understood: Und
     return pd.Series(cells, column.index, dtype=object, name=column.name)
 
 
+def words_in(column: pd.Series[Any]) -> set[str]:
+    """What stands in a column, as ``--map`` has it."""
+    return {_word(cell) for cell in column.dropna()}
+
+
 def yes_or_no(column: pd.Series[Any]) -> dict[str, str]:
     """Word → 1 or 0, where a column holds no others than “yes” and “no”."""
-    words = {_word(cell) for cell in column.dropna()}
+    words = words_in(column)
     known = {word: str(_FLAGS[word.lower()]) for word in sorted(words) if word.lower() in _FLAGS}
     return known if len(known) == len(words) else {}
 

@@ -8,7 +8,6 @@ import json
 import re
 from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.importers.units import content_id, metric_of
@@ -28,14 +27,6 @@ _ONE, _DIGITS = ("1", "1.0", "True", "true"), frozenset("0123456789")
 _YES = ("true", "True", "on")
 _NO = ("false", "False", "0", "")
 _TEXT_BOXES = ("text_box", "free_response")  # What Potato calls them
-
-
-def placed(row: Mapping[str, Any], path: Path, place: int) -> Data:
-    """A row that says where it stands; ``@folder``, ``@file`` and ``@row`` read that."""
-    file = path.name.partition(".")[0]
-    folder = path.resolve().parent.name
-    source = {"path": str(path), "folder": folder, "file": file, "row": f"{file}-{place + 1}", "place": place}
-    return {**row, PLACE: source}
 
 
 def take(row: Data, field: Any) -> Any:
@@ -145,7 +136,13 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         held = opened(take(row, field["list"]))
         return held if isinstance(held, list) and len(held) > field["over"] else None
     if "likeliest" in field:
-        return _likeliest(*(opened(take(row, field[name])) for name in ("likeliest", "of")))
+        scores, asked = (opened(take(row, field[name])) for name in ("likeliest", "of"))
+        try:  # None where the scores are no likelihoods
+            best = max(range(len(scores)), key=lambda place: float(scores[place][0]))
+            asked = {"asked": (list(asked.values()) if isinstance(asked, Mapping) else asked)[best]}
+        except (TypeError, ValueError, LookupError):
+            return None
+        return found if isinstance(found := take(asked, ["asked.arg_1", "asked.1"]), str) else None
     if "turns" in field:
         lines = str(take(row, field["turns"]) or "").split("\n")
         said = enumerate(line for line in lines if line.strip())
@@ -158,17 +155,6 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
     if number in field.get("tie", ()) or number == field["middle"]:
         return TIE
     return None if number != number else "model_a" if number < field["middle"] else "model_b"
-
-
-def _likeliest(scores: Any, asked: Any) -> str | None:
-    """The continuation with the highest likelihood; None where the scores are no likelihoods."""
-    requests = list(asked.values()) if isinstance(asked, Mapping) else asked
-    try:
-        best = max(range(len(scores)), key=lambda place: float(scores[place][0]))
-        found = take({"asked": requests[best]}, ["asked.arg_1", "asked.1"])
-    except (TypeError, ValueError, LookupError):
-        return None
-    return found if isinstance(found, str) else None
 
 
 def _ranked(row: Data, place: int, option: Any) -> Data:
@@ -327,7 +313,7 @@ def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, Data,
         given = value if one_each else [value]
         names: list[Any] = raters if len({*raters} - {""}) == len(raters) == len(given) else [None] * len(given)
         for number, (name_of, one) in enumerate(zip(names, given, strict=True), start=1):
-            rater = {"rater": f"rater {number}", "rater_name": name_of}
+            rater = {"rater": f"rater {number}", **({"rater_name": name_of} if "raters" in spec else {})}
             is_whole = mixed and isinstance(one, (Mapping, list)) and len(one) != 1  # ticks, or what was rated
             for criterion, answer in [(name, one)] if is_whole else _answers(name, one):
                 yield criterion, rater, answer

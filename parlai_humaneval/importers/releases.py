@@ -84,9 +84,6 @@ class Form:
             for need in self.needs
         ) and not any(at(row, path) is not None for path in self.lacks)
 
-    def takes(self, row: Data) -> bool:
-        return all(at(row, path) in values for path, values in self.where.items())
-
 
 @dataclass(frozen=True)
 class Release:
@@ -196,7 +193,10 @@ def _files(release: Release, paths: Sequence[Path]) -> Iterator[Path]:
 def _placed(path: Path) -> list[Data]:
     if not path.is_file():
         raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
-    return [fields.placed(row, path, place) for place, row in read_rows(path).items()]
+    file = path.name.partition(".")[0]
+    source = {"path": str(path), "folder": path.resolve().parent.name, "file": file}
+    rows = read_rows(path).items()
+    return [{**row, PLACE: {**source, "row": f"{file}-{place + 1}", "place": place}} for place, row in rows]
 
 
 def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, asked: bool) -> Form | None:
@@ -216,16 +216,15 @@ def _read(
     name, value = ANSWERS.get(form.table, ("", ""))
     left_out: Counter[str] = Counter()
     made: list[_Made] = []
-    unknown, unread = set[str](), set[str]()
+    unknown, unread, raters = set[str](), set[str](), set[str | None]()
     # Names in what the form reads, and the common words for those that it knows by any word.
     read = str([*form.needs, *form.columns.values(), form.join, form.each, form.where, form.criteria])
     used = {word for one in _ANY_WORD.findall(read) for word in WORDS["columns"].get(one, ())} | {*_NAME.findall(read)}
-    is_numbered = is_named = False  # Some raters are called by the row, for want of a name; lists name some
+    is_numbered = False  # Some raters are called by the row, for want of a name
     every = [row for _, rows in files for row in form.rows(rows, items)]
-    has_lists = "raters" in (form.criteria or {})
     by_key = fields.questions_by_key(at(row, form.criteria["at"]) for row in every) if form.criteria else {}
     for row in every:
-        if not form.takes(row) or not form.fits(row):
+        if any(at(row, path) not in values for path, values in form.where.items()) or not form.fits(row):
             left_out[f"rows that hold no answer of {release.name}"] += 1
             continue
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
@@ -246,9 +245,8 @@ def _read(
                 cells["winner"] = cells.get(str(cells["winner"]), cells["winner"])
             if form.programs and re.fullmatch(form.programs, str(cells["worker_id"]).lower()):
                 cells["simulated"] = 1
-            is_named |= answer.get("rater_name") is not None
-            nameless = answer["rater_name"] is None if has_lists else cells.get("worker_id") == row[PLACE]["row"]
-            is_numbered |= isinstance(form.columns.get("worker_id"), list) and nameless
+            is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
+            raters.add(answer.get("rater_name", ""))
             told = {**further, **named, **cells}
             made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
     made = [one for answer, row in made for one in _out_of_buckets(answer, row, value)]
@@ -270,12 +268,12 @@ def _read(
     of_columns |= {"simulated": "raters that are programs"} if "simulated" in frame else {}
     if form.criteria:
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
-        if is_named:
-            of_columns["worker_id"] = raters = form.criteria["raters"]
-            guesses.append(f"each list of ratings has the order of {raters}, as the file does not say who gave which")
+        if any(raters):
+            of_columns["worker_id"] = listed = form.criteria["raters"]
+            guesses.append(f"each list of ratings has the order of {listed}, as the file does not say who gave which")
         if mixed and name in answered:
             guesses.append(f"a {name} each: {', '.join(dict.fromkeys(answered[name]))} (--drop leaves them out)")
-    costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
+    costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered or None in raters else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
         lacking = f" {counted(silent, 'rater')} answered only other questions about an item." if silent else ""

@@ -179,7 +179,15 @@ def read_tidy(
         named = ", ".join(str(path) for path in dict.fromkeys(source.path for source in sources))
         raise columns.TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
     notes = [note for seen in understood for note in seen.notes]
-    notes += [*_unmet(plan, use), *data_warnings(tables.turns), *_near_models(tables)]
+    for column, held in use.words.items():
+        for word in (word for word in plan.maps[column] if word not in held):
+            near = misspelt(word, sorted(held), most=columns.MOST, cutoff=0.5)
+            named = near.nearest if near else sorted(held)[: columns.MOST]
+            listed = ", ".join(map(visible, named)) + (" …" if len(held) > len(named) else "")
+            notes.append(
+                f"--map {column}:{visible(word)}= changes nothing, as no cell has it. The column has: {listed}."
+            )
+    notes += [*data_warnings(tables.turns), *_near_models(tables)]
     return Imported(tables, units, use.left_out, skipped, notes, understood)
 
 
@@ -325,20 +333,15 @@ def _completed(
 
 def _without(frame: pd.DataFrame, names: Sequence[str], seen: Understood) -> pd.DataFrame:
     """``frame`` without these columns, which the row that is shown leaves out, too."""
-    olds = {seen.columns.get(name, name) for name in names}
-    seen.before = {name: cell for name, cell in seen.before.items() if name not in olds}
+    seen.before = {name: cell for name, cell in seen.before.items() if name not in names}
     return frame.drop(columns=[name for name in names if name in frame.columns])
 
 
 def _distinct_names(frame: pd.DataFrame) -> pd.DataFrame:
     """The second column of a name with “ (2)” behind it, so that it can be renamed or dropped; none without a name."""
-    count: Counter[str] = Counter()
-    names = []
-    for name in map(str, frame.columns):
-        name = name or "unnamed"
-        count[name] += 1
-        names.append(name if count[name] == 1 else f"{name} ({count[name]})")
-    return frame.set_axis(names, axis=1)
+    names = [str(name) or "unnamed" for name in frame.columns]
+    places = [names[: place + 1].count(name) for place, name in enumerate(names)]
+    return frame.set_axis([f"{one} ({n})" if n > 1 else one for one, n in zip(names, places, strict=True)], axis=1)
 
 
 def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
@@ -400,19 +403,6 @@ def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
     shown = {str(name): cell for name, cells in frame[:1].items() for cell in cells}
     shown = {name: cell for name, cell in shown.items() if isinstance(cell, str) or not pd.isna(cell)}
     return {name: "…" if vocabulary.ADDRESS.fullmatch(str(cell).strip()) else cell for name, cell in shown.items()}
-
-
-def _unmet(plan: TidyPlan, use: _Use) -> list[str]:
-    """Remarks on values of ``--map`` that no file has in the column, with the nearest that there are."""
-    told = []
-    for column, held in use.words.items():
-        for word in (word for word in plan.maps[column] if word not in held):
-            near = misspelt(word, sorted(held), most=columns.MOST, cutoff=0.5)
-            listed = ", ".join(map(visible, near.nearest if near else sorted(held)[: columns.MOST])) or "no values"
-            more = " …" if near is None and len(held) > columns.MOST else ""
-            what = f"{'The nearest that it has' if near else 'It has'}: {listed}{more}"
-            told.append(f"--map {column}:{visible(word)}= changes nothing, as the column has no such value. {what}.")
-    return told
 
 
 def _near_models(tables: columns.Tables) -> list[str]:

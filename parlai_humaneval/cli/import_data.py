@@ -98,7 +98,7 @@ def import_tables(
     listed = are_tables if source in SAVED else source != "mephisto"
     _fitting(source, listed, of_tables, tasks, criteria, keep_failed)
     from parlai_humaneval.importers.tidy import TidyPlan
-    from parlai_humaneval.importers.units import ImportPlan
+    from parlai_humaneval.importers.units import ImportPlan, json_files, units_of_file
     from parlai_humaneval.importers.worker_names import Pseudonyms, without_names
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
     from parlai_humaneval.statistics.core.formatting import counted
@@ -122,7 +122,12 @@ def import_tables(
 
         if source in _READERS and len(files) > 1:
             raise CommandError("Name one Mephisto data directory", try_="import several into separate folders")
-        total, units, notes = _READERS[source](files, tasks) if source in _READERS else _in_files(source, files)
+        if source in _READERS:
+            total, units, notes = _READERS[source](files, tasks)
+        else:
+            inside = json_files(files)
+            every: Any = ((source, one) for path in inside for one in units_of_file(path))
+            total, units, notes = len(inside), every, []
         with click.progressbar(units, length=total, label=_reading(files), file=sys.stderr) as read:
             result = gather(read, plan, skip_bad=skip_bad)
         result.notes += notes
@@ -225,14 +230,6 @@ def _tables(
 def _reading(files: Sequence[Path]) -> str:
     others = f" and {len(files) - 1} more" if len(files) > 1 else ""
     return f"Reading {visible(str(files[0]))}{others}"
-
-
-def _in_files(source: str, files: Sequence[Path]) -> Read:
-    from parlai_humaneval.importers.units import json_files, units_of_file
-
-    found = json_files(files)
-    units: Any = ((source, unit) for path in found for unit in units_of_file(path))
-    return len(found), units, []
 
 
 def _summary(

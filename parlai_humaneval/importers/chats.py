@@ -19,7 +19,7 @@ from parlai_humaneval.dialogues.chats import Act, acts_of
 from parlai_humaneval.importers import units
 from parlai_humaneval.importers.units import ImportPlan, Rows, Unit, UnreadableUnit, optional, required, shown
 from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied, json_cell
-from parlai_humaneval.tables.columns import Row, iso_time
+from parlai_humaneval.tables.columns import Row, iso_time, plain_name
 from parlai_humaneval.tables.schema import STUDY, is_problem
 from parlai_humaneval.techniques.questions import RANGES
 
@@ -103,7 +103,12 @@ def _read_chat(unit: Unit, plan: ImportPlan) -> _Chat:
             "workers is missing, so nobody knows who rated", where=where, try_="add the list with one name"
         )
     worker = plan.worker(name)
-    lines = list(map(_checked, acts_of(dialog, where, UnreadableUnit)))
+    lines = list(acts_of(dialog, where, UnreadableUnit))
+    for act in lines:
+        if (index := required(act.data, "agent_idx", int, act.where)) != act.speaker:
+            turns = "the person (0) and the bot (1) speak in turn, the person first"
+            raise UnreadableUnit(f"agent_idx is {index}, expected {act.speaker}: {turns}", where=act.where)
+        optional(act.data, "text", str, act.where)
     said = [(human, bot) for human, bot in zip(lines[::2], lines[1::2], strict=False) if not bot.fixed]
     if not said:
         raise UnreadableUnit("dialog has no reply of a model", where=where)
@@ -111,16 +116,6 @@ def _read_chat(unit: Unit, plan: ImportPlan) -> _Chat:
     key = (worker, models, dialog, unit.data.get("hit_ids"), unit.data.get("assignment_ids"))
     exchanges = tuple(_Exchange(turn, human, bot) for turn, (human, bot) in enumerate(said, start=1))
     return _Chat(unit, units.content_id("d", *key), worker, task, exchanges)
-
-
-def _checked(act: Act) -> Act:
-    """An act, whose agent_idx must be that of its place, and its text a text or nothing. Raises UnreadableUnit."""
-    index = required(act.data, "agent_idx", int, act.where)
-    if index != act.speaker:
-        turns = "the person (0) and the bot (1) speak in turn, the person first"
-        raise UnreadableUnit(f"agent_idx is {index}, expected {act.speaker}: {turns}", where=act.where)
-    optional(act.data, "text", str, act.where)
-    return act
 
 
 def _text(act: Act) -> str:
@@ -220,7 +215,9 @@ def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None
     count, questions = len(values), chat.unit.final_questions
     asked: Sequence[str | None] = questions if len(questions) == count else [None] * count
     unnamed = [RATING] if count == 1 else [f"{RATING}_{place}" for place in range(1, count + 1)]
-    known = [units.criterion_of(question) or name for question, name in zip(asked, unnamed, strict=True)]
+    known = [
+        units.RATINGS.get(plain_name(question or "")) or name for question, name in zip(asked, unnamed, strict=True)
+    ]
     names = plan.criteria or known
     if len(names) != count:
         raise UnreadableUnit(

@@ -8,7 +8,6 @@ import json
 import re
 from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.importers.units import content_id, metric_of
@@ -28,14 +27,6 @@ _ONE, _DIGITS = ("1", "1.0", "True", "true"), frozenset("0123456789")
 _YES = ("true", "True", "on")
 _NO = ("false", "False", "0", "")
 _TEXT_BOXES = ("text_box", "free_response")  # What Potato calls them
-
-
-def placed(row: Mapping[str, Any], path: Path, place: int) -> Data:
-    """A row that says where it stands; ``@folder``, ``@file`` and ``@row`` read that."""
-    file = path.name.partition(".")[0]
-    folder = path.resolve().parent.name
-    source = {"path": str(path), "folder": folder, "file": file, "row": f"{file}-{place + 1}", "place": place}
-    return {**row, PLACE: source}
 
 
 def take(row: Data, field: Any) -> Any:
@@ -145,7 +136,13 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         held = opened(take(row, field["list"]))
         return held if isinstance(held, list) and len(held) > field["over"] else None
     if "likeliest" in field:
-        return _likeliest(*(opened(take(row, field[name])) for name in ("likeliest", "of")))
+        scores, asked = (opened(take(row, field[name])) for name in ("likeliest", "of"))
+        try:  # None where the scores are no likelihoods
+            best = max(range(len(scores)), key=lambda place: float(scores[place][0]))
+            asked = {"asked": (list(asked.values()) if isinstance(asked, Mapping) else asked)[best]}
+        except (TypeError, ValueError, LookupError):
+            return None
+        return found if isinstance(found := take(asked, ["asked.arg_1", "asked.1"]), str) else None
     if "turns" in field:
         lines = str(take(row, field["turns"]) or "").split("\n")
         said = enumerate(line for line in lines if line.strip())
@@ -158,17 +155,6 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
     if number in field.get("tie", ()) or number == field["middle"]:
         return TIE
     return None if number != number else "model_a" if number < field["middle"] else "model_b"
-
-
-def _likeliest(scores: Any, asked: Any) -> str | None:
-    """The continuation with the highest likelihood; None where the scores are no likelihoods."""
-    requests = list(asked.values()) if isinstance(asked, Mapping) else asked
-    try:
-        best = max(range(len(scores)), key=lambda place: float(scores[place][0]))
-        found = take({"asked": requests[best]}, ["asked.arg_1", "asked.1"])
-    except (TypeError, ValueError, LookupError):
-        return None
-    return found if isinstance(found, str) else None
 
 
 def _ranked(row: Data, place: int, option: Any) -> Data:
@@ -305,14 +291,16 @@ def model_of(row: Data, option: str) -> str | None:
     return None if found is None else str(found)
 
 
-def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
-    """Criterion, number of the rater from 1, and answer (a number or a text), of all that ``criteria`` names."""
+def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, Data, Any]]:
+    """Criterion, what is known of the rater, and answer (a number or a text), of all that ``criteria`` names."""
     held = _by_question(opened(at(row, spec["at"])))
     for name in spec.get("keys", ()) if isinstance(held, Mapping) else ():
         if isinstance(given := held.get(name), Mapping):
             held = {**held, name: {option: str(one) in _DIGITS or one for option, one in given.items()}}
     only, mixed = opened(at(row, spec["only"])) if "only" in spec else None, "mixed" in spec
     others = {word for name in spec["but"] for word in _words(name)} if mixed else set()
+    raters = opened(at(row, spec["raters"])) if "raters" in spec else None
+    raters = [str(one).strip() for one in raters if isinstance(one, (str, int))] if isinstance(raters, list) else []
     for name, value in held.items() if isinstance(held, Mapping) else ():
         if name in spec.get("but", ()) or name == PLACE or (isinstance(only, list) and name not in only):
             continue
@@ -322,7 +310,10 @@ def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, 
             continue
         value = opened(value)
         one_each = isinstance(value, list) and (not mixed or len(value) == 1)
-        for rater, one in enumerate(value if one_each else [value], start=1):
+        given = value if one_each else [value]
+        names: list[Any] = raters if len({*raters} - {""}) == len(raters) == len(given) else [None] * len(given)
+        for number, (name_of, one) in enumerate(zip(names, given, strict=True), start=1):
+            rater = {"rater": f"rater {number}", **({"rater_name": name_of} if "raters" in spec else {})}
             is_whole = mixed and isinstance(one, (Mapping, list)) and len(one) != 1  # ticks, or what was rated
             for criterion, answer in [(name, one)] if is_whole else _answers(name, one):
                 yield criterion, rater, answer

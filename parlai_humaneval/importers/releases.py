@@ -19,7 +19,7 @@ import pandas as pd
 from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
 from parlai_humaneval.importers import fields
 from parlai_humaneval.importers.fields import PLACE, Data, at, folded, multiplied, nested, opened, take
-from parlai_humaneval.importers.vocabulary import WORDS, guessed_table
+from parlai_humaneval.importers.vocabulary import WORDS, guessed_table, identifying
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, Apart, answers_apart, ranked_pairs
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import TableError, plain_name
@@ -83,9 +83,6 @@ class Form:
             else any(at(row, path) is not None for path in (need if isinstance(need, list) else [need]))
             for need in self.needs
         ) and not any(at(row, path) is not None for path in self.lacks)
-
-    def takes(self, row: Data) -> bool:
-        return all(at(row, path) in values for path, values in self.where.items())
 
 
 @dataclass(frozen=True)
@@ -196,7 +193,10 @@ def _files(release: Release, paths: Sequence[Path]) -> Iterator[Path]:
 def _placed(path: Path) -> list[Data]:
     if not path.is_file():
         raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
-    return [fields.placed(row, path, place) for place, row in read_rows(path).items()]
+    file = path.name.partition(".")[0]
+    source = {"path": str(path), "folder": path.resolve().parent.name, "file": file}
+    rows = read_rows(path).items()
+    return [{**row, PLACE: {**source, "row": f"{file}-{place + 1}", "place": place}} for place, row in rows]
 
 
 def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, asked: bool) -> Form | None:
@@ -216,7 +216,7 @@ def _read(
     name, value = ANSWERS.get(form.table, ("", ""))
     left_out: Counter[str] = Counter()
     made: list[_Made] = []
-    unknown, unread = set[str](), set[str]()
+    unknown, unread, raters = set[str](), set[str](), set[str | None]()
     # Names in what the form reads, and the common words for those that it knows by any word.
     read = str([*form.needs, *form.columns.values(), form.join, form.each, form.where, form.criteria])
     used = {word for one in _ANY_WORD.findall(read) for word in WORDS["columns"].get(one, ())} | {*_NAME.findall(read)}
@@ -224,7 +224,7 @@ def _read(
     every = [row for _, rows in files for row in form.rows(rows, items)]
     by_key = fields.questions_by_key(at(row, form.criteria["at"]) for row in every) if form.criteria else {}
     for row in every:
-        if not form.takes(row) or not form.fits(row):
+        if any(at(row, path) not in values for path, values in form.where.items()) or not form.fits(row):
             left_out[f"rows that hold no answer of {release.name}"] += 1
             continue
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
@@ -246,6 +246,7 @@ def _read(
             if form.programs and re.fullmatch(form.programs, str(cells["worker_id"]).lower()):
                 cells["simulated"] = 1
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
+            raters.add(answer.get("rater_name", ""))
             told = {**further, **named, **cells}
             made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
     made = [one for answer, row in made for one in _out_of_buckets(answer, row, value)]
@@ -267,9 +268,12 @@ def _read(
     of_columns |= {"simulated": "raters that are programs"} if "simulated" in frame else {}
     if form.criteria:
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
+        if any(raters):
+            of_columns["worker_id"] = listed = form.criteria["raters"]
+            guesses.append(f"each list of ratings has the order of {listed}, as the file does not say who gave which")
         if mixed and name in answered:
             guesses.append(f"a {name} each: {', '.join(dict.fromkeys(answered[name]))} (--drop leaves them out)")
-    costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
+    costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered or None in raters else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
         lacking = f" {counted(silent, 'rater')} answered only other questions about an item." if silent else ""
@@ -277,7 +281,7 @@ def _read(
             f"Each option that was ever ticked is a criterion (0 or 1): {', '.join(ticked)}. Raters who ticked nothing "
             f"count only if the file has an empty answer from them.{lacking}"
         )
-    if unknown:
+    if unknown := unknown - {*identifying(frame[[one for one in frame if one in unknown]])}:
         fate = "are kept" if form.passing else "are left out"
         notes.append(f"Unknown fields of {release.name} {fate}: {', '.join(sorted(unknown))}.")
     notes += [f"Fields that do not fit in any table are left out: {', '.join(sorted(unread))}."] if unread else []
@@ -391,7 +395,7 @@ def _answers(form: Form, row: Data, by_key: Mapping[str, Any]) -> Iterator[Data]
         return
     name, value = ANSWERS[form.table]
     for criterion, rater, answer in fields.criteria_in(row, {**form.criteria, "keys": by_key}):
-        yield {name: criterion, value: answer, "criterion": criterion, "rater": f"rater {rater}"}
+        yield {name: criterion, value: answer, "criterion": criterion, **rater}
 
 
 def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:

@@ -121,6 +121,12 @@ class _Use:
     present: set[str] = field(default_factory=set)
     contradicted: dict[str, columns.TableError] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
+    words: dict[str, set[str]] = field(default_factory=dict)
+
+    def maps(self, column: str, *cells: pd.Series[Any]) -> None:
+        """A column of ``--map``, and what stood there before."""
+        self.names.add(column)
+        self.words.setdefault(column, set()).update(*(vocabulary.words_in(one) for one in cells))
 
 
 def read_tidy(
@@ -172,6 +178,14 @@ def read_tidy(
         named = ", ".join(str(path) for path in dict.fromkeys(source.path for source in sources))
         raise columns.TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
     notes = [note for seen in understood for note in seen.notes]
+    for column, held in use.words.items():
+        for word in (word for word in plan.maps[column] if word not in held):
+            near = misspelt(word, sorted(held), most=columns.MOST, cutoff=0.5)
+            offered = near.nearest if near else sorted(held)[: columns.MOST]
+            listed = ", ".join(map(visible, offered)) + (" …" if len(held) > len(offered) else "")
+            notes.append(
+                f"--map {column}:{visible(word)}= changes nothing, as no cell has it. The column has: {listed}."
+            )
     notes += [*data_warnings(tables.turns), *_near_models(tables)]
     return Imported(tables, units, use.left_out, skipped, notes, understood)
 
@@ -222,7 +236,7 @@ def _completed(
     seen.rows, seen.before = len(frame), _shown_row(frame)
     use.present.update(map(str, frame.columns))
     use.names.update(name for name in plan.drop if name in frame.columns)
-    frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
+    frame = _without(frame, plan.drop, seen)
     names = {old: new for old, new in plan.renames.items() if old in frame.columns}
     use.names.update(names)
     copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
@@ -235,10 +249,11 @@ def _completed(
     of_form = [name for name in map(str, frame.columns) if columns.plain_name(name) in WORDS["of_forms"]]
     of_form = [*(of_form if len(of_form) > 2 else []), *(vocabulary.of_quiz(frame) if reading is None else [])]
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
-        frame = frame.drop(columns=of_form)
+        frame = _without(frame, of_form, seen)
         seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
     further = {name: words for name, words in plan.maps.items() if name in frame.columns and name not in ours}
-    use.names.update(further)
+    for name in further:
+        use.maps(name, frame[name])
     frame = frame.assign(**{name: vocabulary.translated(frame[name], words, seen) for name, words in further.items()})
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
@@ -283,8 +298,13 @@ def _completed(
         frame = apart.answers
         seen.notes += [f"{path}: {note}" for note in apart.notes]
         use.left_out.update({ALONE: apart.lost} if apart.lost else {})
-    maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items() if name not in further}
-    use.names.update(name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model"))
+    maps: dict[str, Mapping[str, str]] = {}
+    for column in (one for one in plan.maps if one not in further):
+        name = column if column in frame else next(iter(plan.renames.get(column, [column])))
+        maps[name] = plan.maps[column]
+        if name in (*frame.columns, "model"):
+            among = [*SIDES, "winner"] if name not in frame else [name]
+            use.maps(column, *(frame[one] for one in among if one in frame))
     frame = vocabulary.mapped(table, vocabulary.blanks_removed(table, frame), maps, seen)
     answer = {"comparisons": "winner", "ratings": "value"}.get(table)
     if answer in frame.columns and (empty := frame[answer].isna()).any():
@@ -297,7 +317,7 @@ def _completed(
         listed = ", ".join(f"{visible(one)} ({n:,})" for one, n in counts[: columns.MOST])
         seen.values[asked_for] = "; ".join(filter(None, (seen.values.get(asked_for), listed + more)))
     if private := vocabulary.identifying(frame.drop(columns=[name for name in ours if name in frame])):
-        frame = frame.drop(columns=private)
+        frame = _without(frame, private, seen)
         seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in (one for one in seen.passed if one not in COLUMNS_FILE["reply_columns"]):
@@ -306,19 +326,17 @@ def _completed(
     return frame, clean
 
 
-def seen_as(name: str, plan: TidyPlan, frame: pd.DataFrame) -> str:
-    """The name that a column has after it was renamed."""
-    return name if name in frame.columns else next(iter(plan.renames.get(name, [name])))
+def _without(frame: pd.DataFrame, names: Sequence[str], seen: Understood) -> pd.DataFrame:
+    """``frame`` without these columns, which the row that is shown leaves out, too."""
+    seen.before = {name: cell for name, cell in seen.before.items() if name not in names}
+    return frame.drop(columns=[name for name in names if name in frame.columns])
 
 
 def _distinct_names(frame: pd.DataFrame) -> pd.DataFrame:
     """The second column of a name with “ (2)” behind it, so that it can be renamed or dropped; none without a name."""
-    count: Counter[str] = Counter()
-    names = []
-    for name in (str(column) or "unnamed" for column in frame.columns):
-        count[name] += 1
-        names.append(name if count[name] == 1 else f"{name} ({count[name]})")
-    return frame.set_axis(names, axis=1)
+    names = [str(name) or "unnamed" for name in frame.columns]
+    places = [names[: place + 1].count(name) for place, name in enumerate(names)]
+    return frame.set_axis([f"{one} ({n})" if n > 1 else one for one, n in zip(names, places, strict=True)], axis=1)
 
 
 def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
@@ -376,10 +394,10 @@ def _opener(*cells: str) -> str:
 
 
 def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
-    """The first row without empty cells."""
-    if not len(frame):
-        return {}
-    return {str(name): cell for name, cell in frame.iloc[0].items() if isinstance(cell, str) or not pd.isna(cell)}
+    """The first row without empty cells, and with “…” for addresses of people."""
+    shown = {str(name): cell for name, cells in frame[:1].items() for cell in cells}
+    shown = {name: cell for name, cell in shown.items() if isinstance(cell, str) or not pd.isna(cell)}
+    return {name: "…" if vocabulary.ADDRESS.fullmatch(str(cell).strip()) else cell for name, cell in shown.items()}
 
 
 def _near_models(tables: columns.Tables) -> list[str]:

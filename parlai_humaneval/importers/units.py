@@ -139,7 +139,7 @@ _CHOICES: dict[str, str] = {
         for text, metric in read_yaml(packaged("import_words.yaml"))["parlai_questions"].items()
     },
 }
-_RATINGS = {plain_name(criterion.text): name for name, criterion in CRITERIA["likert"].items()}
+RATINGS = {plain_name(criterion.text): name for name, criterion in CRITERIA["likert"].items()}
 
 
 def metric_of(question: str | None) -> str:
@@ -147,11 +147,6 @@ def metric_of(question: str | None) -> str:
     if question is None or not question.strip():
         return UNNAMED
     return _CHOICES.get(plain_name(question), " ".join(question.split()))
-
-
-def criterion_of(question: str | None) -> str | None:
-    """The criterion of a known wording of a rating at the end."""
-    return _RATINGS.get(plain_name(question or ""))
 
 
 DONE = ("completed", "approved")
@@ -193,21 +188,18 @@ def units_of_file(path: Path) -> Iterator[Unit | LeftOut | UnreadableUnit]:
         if len(lines) < 2 and path.suffix != ".jsonl":
             yield UnreadableUnit(f"{path} is not JSON: {error}")
             return
-        for number, line in lines:
-            where = f"{path}, line {number}"
-            try:
-                yield _unit_of(json.loads(line), where)
-            except UnreadableUnit as unreadable:
-                yield unreadable
-            except ValueError as broken:
-                yield UnreadableUnit(f"{where} is not JSON: {broken}")
-        return
-    several = isinstance(whole, list) and not _judged_pairs(whole)
-    for number, entry in enumerate(whole if several else [whole], start=1):
+        entries: list[tuple[str, Any]] = [(f"{path}, line {number}", line) for number, line in lines]
+    else:
+        several = isinstance(whole, list) and not _judged_pairs(whole)
+        places = enumerate(whole if several else [whole], start=1)
+        entries, lines = [(f"{path}, entry {n}" if several else str(path), one) for n, one in places], []
+    for where, entry in entries:
         try:
-            yield _unit_of(entry, f"{path}, entry {number}" if several else str(path))
+            yield _unit_of(json.loads(entry) if lines else entry, where)
         except UnreadableUnit as unreadable:
             yield unreadable
+        except ValueError as broken:
+            yield UnreadableUnit(f"{where} is not JSON: {broken}")
 
 
 def _judged_pairs(data: object) -> bool:

@@ -31,7 +31,7 @@ MOSTLY = 0.8
 NEARLY = 0.85  # Names that are so much like each other may be the same
 LONGEST_MODEL = 60  # Characters of a model's name
 LONGEST = 100  # Characters of an address
-_ADDRESS = re.compile("|".join(WORDS["addresses"]), re.IGNORECASE)
+ADDRESS = re.compile("|".join(WORDS["addresses"]), re.IGNORECASE)
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
 _WHOLE, _IMPORT_ID = re.compile(r"(-?\d+)\.0"), '{"ImportId"'
 LONGEST_STEP = 200  # Letters of an answer that may be a step of a scale
@@ -129,18 +129,20 @@ def _names_any(heading: str, words: Sequence[str]) -> bool:
 
 
 def identifying(frame: pd.DataFrame) -> list[str]:
-    """The columns that may say who a person is: by their names, or because most of their cells are addresses. Ratings,
-    choices and long texts under such a name are none."""
+    """The columns that may say who a person is: by their names, because most of their cells are addresses, or as lists of
+    raters. Ratings, choices and long texts under such a name are none."""
     found = []
     for name in map(str, frame.columns):
         cells = frame[name].dropna()
         texts = [str(cell).strip() for cell in cells]
         is_called = plain_name(name) in WORDS["called"] or _names_any(name, [*WORDS["accounts"], *WORDS["contacts"]])
-        is_address = sum(_ADDRESS.fullmatch(text) is not None for text in texts) >= max(MOSTLY * len(texts), 1)
+        is_address = sum(ADDRESS.fullmatch(text) is not None for text in texts) >= max(MOSTLY * len(texts), 1)
         if is_called and not is_address:
             is_long = any(len(text) > LONGEST for text in texts)
             is_called = not (is_long or are_ratings(cells) or are_winners(cells, frozenset()))
-        if plain_name(name) in WORDS["private"] or is_address or is_called:
+        is_list = plain_name(name).endswith("s") or (texts and all(text.startswith(("[", "{")) for text in texts))
+        lists_raters = is_list and re.fullmatch(WORDS["raters"], plain_name(name)) and not are_ratings(cells)
+        if plain_name(name) in WORDS["private"] or is_address or is_called or lists_raters:
             found.append(name)
     return found
 
@@ -303,9 +305,14 @@ def translated(column: pd.Series[Any], words: Mapping[str, str], understood: Und
     return pd.Series(cells, column.index, dtype=object, name=column.name)
 
 
+def words_in(column: pd.Series[Any]) -> set[str]:
+    """What stands in a column, as ``--map`` has it."""
+    return {_word(cell) for cell in column.dropna()}
+
+
 def yes_or_no(column: pd.Series[Any]) -> dict[str, str]:
     """Word → 1 or 0, where a column holds no others than “yes” and “no”."""
-    words = {_word(cell) for cell in column.dropna()}
+    words = words_in(column)
     known = {word: str(_FLAGS[word.lower()]) for word in sorted(words) if word.lower() in _FLAGS}
     return known if len(known) == len(words) else {}
 

@@ -230,13 +230,12 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
 
 def _compared(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     ranks = frame[list(models)].apply(pd.to_numeric, errors="coerce")
-    rows: list[Mapping[str, Any]] = []
-    places: list[Any] = []
-    for (index, row), given in zip(ranks.iterrows(), frame.drop(columns=list(models)).to_dict("records"), strict=True):
-        for cells in ranked_pairs(row.dropna().to_dict()):
-            rows.append({**{str(name): cell for name, cell in given.items()}, **cells})
-            places.append(index)
-    return pd.DataFrame(rows, index=pd.Index(places), dtype=object)
+    kept = frame.drop(columns=list(models))
+    whole = zip(ranks.iterrows(), kept.to_dict("records"), strict=True)
+    rows = [
+        (index, {**given, **pair}) for (index, row), given in whole for pair in ranked_pairs(row.dropna().to_dict())
+    ]
+    return pd.DataFrame([row for _, row in rows], index=pd.Index([index for index, _ in rows]), dtype=object)
 
 
 def ranked_pairs(ranks: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:

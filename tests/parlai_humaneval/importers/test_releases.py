@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import zipfile
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -132,6 +133,61 @@ def test_names_of_raters_do_not_pass_through(command):
     """ParlAI's own analysis has them in a column besides."""
     assert command(SAMPLES / "run.full.csv").exit_code == 0
     assert "TURKER" not in (command.out / "comparisons.csv").read_text()
+
+
+@pytest.mark.parametrize("release", ["usr", "fed"])
+def test_a_list_of_raters_names_who_gave_each_rating(command, tmp_path: Path, release: str):
+    """As USR published its sheets: three raters of a few for each context, by their initials, which nobody may read."""
+    rows: list[Any] = []
+    for number, raters in enumerate([["sm", "me", "er"], ["er", "sm", "jd"]]):
+        row: dict[str, Any] = {"context": f"Hi {number}", "annotators": raters}
+        given = {"Overall": [1 + number, 2, 3 - number]}
+        if release == "usr":
+            rows.append({**row, "responses": [{"response": "r", "model": model, **given} for model in "AB"]})
+        else:
+            rows += [{**row, "response": "r", "system": model, "annotations": given} for model in "AB"]
+    path = tmp_path / "sheet.json"
+    path.write_text(json.dumps(rows))
+    done = command("--from", release, path)
+    assert done.exit_code == 0, done.output
+    ratings = read_tables(command.out).ratings
+    by_rater = {tuple(values) for values in ratings.groupby("worker_id")["value"].apply(sorted)}
+    assert by_rater == {(1, 1, 2, 2), (2, 2), (2, 2, 3, 3)}
+    assert "annotators" not in ratings
+    assert not {"sm", "me", "er", "jd"} & set(re.findall(r"\w+", (command.out / "ratings.csv").read_text()))
+    assert "guessed: each list of ratings has the order of annotators" in done.stderr
+    assert "it is not known who gave each rating" not in done.stdout
+
+
+@pytest.mark.parametrize("raters", [["sm", "me"], ["sm", "sm", "er"], ["sm", None, "er"], "sm, me, er"])
+def test_raters_whose_list_fits_no_ratings_are_unknown(command, tmp_path: Path, raters: object):
+    """Of another length, or with a name twice: nobody knows who gave which, and the names are left out all the same."""
+    reply = {"response": "r", "model": "m", "Overall": [1, 2, 3]}
+    path = tmp_path / "usr.json"
+    path.write_text(json.dumps([{"fact": "f", "context": "c", "annotators": raters, "responses": [reply]}]))
+    done = command(path)
+    assert done.exit_code == 0, done.output
+    assert "it is not known who gave each rating" in done.stdout
+    assert "are left out: annotators" in done.stdout
+    assert "guessed" not in done.stderr
+    ratings = read_tables(command.out).ratings
+    assert ratings["worker_id"].nunique() == 3
+    assert "annotators" not in ratings
+
+
+@pytest.mark.parametrize("name", ["raters", "annotators", "Judges", "worker_ids", "annotator", "evaluatorNames"])
+def test_a_list_of_raters_never_passes_through(command, tmp_path: Path, name: str):
+    """Whatever the release; how many raters there were is no name, and stays."""
+    rows = [{**row, name: ["sm", "m" * 120], "n_raters": 2, "reviewers": 3} for row in rows_of("arena_votes.jsonl")]
+    path = tmp_path / "votes.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    done = command("--from", "arena", path)
+    assert done.exit_code == 0, done.output
+    votes = read_tables(command.out).comparisons
+    assert name not in votes
+    assert f"are left out: {name}." in done.stdout
+    assert "are kept: a_new_field, n_raters, reviewers." in done.stdout
+    assert {"n_raters", "reviewers"} <= {*votes}
 
 
 def test_an_unknown_field_is_a_remark(command):

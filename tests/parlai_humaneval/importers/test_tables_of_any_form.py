@@ -294,6 +294,57 @@ def test_what_was_understood_is_shown_for_names_cleaned_cells_and_a_first_row(co
     assert "  becomes: item_id i0, worker_id w0" in done.stderr
 
 
+def test_the_row_that_is_shown_has_nothing_that_is_left_out(command, tmp_path: Path):
+    """Guards whoever shares the screen or the log: addresses and columns that the table leaves out are not printed."""
+    private = {"IP Address": "10.1.2.3", "Your name": "Ann Bee", "note": "secret", "reviewers": '["sm", "me"]'}
+    rows = [{**vote, **private, "worker_id": f"ann{number}@example.org"} for number, vote in enumerate(VOTES)]
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows))
+    done = command(tmp_path / "comparisons.csv", "--drop", "note")
+    assert done.exit_code == 0, done.output
+    assert "  first row: item_id i0, worker_id …, " in done.stderr
+    assert "  becomes: item_id i0, worker_id …, " in done.stderr
+    shown = "\n".join(line for line in done.stderr.splitlines() if line.startswith(("  first row", "  becomes")))
+    assert not [word for word in ("10.1", "Ann", "secret", "sm", "@", *private) if word in shown]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "winner:lft=x,right=model_b",
+            "--map winner:lft= changes nothing, as no cell has it. The column has: left ….",
+        ),
+        (
+            "model:modelx=z",
+            "--map model:modelx= changes nothing, as no cell has it. The column has: left, right, x, y.",
+        ),
+        (
+            "note:often=1,nevr=0",
+            "--map note:nevr= changes nothing, as no cell has it. The column has: never ….",
+        ),
+        ("note:often=1,never=0", ""),
+        ("model:x=z,left=z", ""),
+    ],
+)
+def test_a_value_of_map_that_no_cell_has_is_a_remark(command, tmp_path: Path, given: str, said: str):
+    """A slip of the pen would else leave all as it is, and nobody would know. One of several files may have the value."""
+    first = {
+        "item_id": "i",
+        "worker_id": "w",
+        "metric": "m",
+        "model_a": "x",
+        "model_b": "y",
+        "winner": "left",
+        "note": "often",
+    }
+    (tmp_path / "a.csv").write_text(csv_of([first]))
+    (tmp_path / "b.csv").write_text(csv_of([{**first, "item_id": "j", "winner": "right", "note": "never"}]))
+    done = command("--table", "comparisons", tmp_path / "a.csv", tmp_path / "b.csv", "--map", given)
+    assert done.exit_code == 0, done.output
+    told = [line for line in done.stdout.splitlines() if "changes nothing" in line]
+    assert told == ([said] if said else [])
+
+
 def test_errors_have_the_rows_of_the_file_with_blank_ones_counted(command, tmp_path: Path):
     """Guards whoever looks for the row in a spreadsheet: both numbers of an error are the file's, its cells are short."""
     rows = csv_of(VOTES).splitlines()

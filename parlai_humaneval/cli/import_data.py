@@ -125,8 +125,8 @@ def import_tables(
         if source in _READERS:
             total, units, notes = _READERS[source](files, tasks)
         else:
-            inside = json_files(files)
-            total, units, notes = len(inside), ((source, one) for path in inside for one in units_of_file(path)), []
+            inside: Any = [(source, path) for path in json_files(files)]
+            total, units, notes = len(inside), ((kind, one) for kind, path in inside for one in units_of_file(path)), []
         with click.progressbar(units, length=total, label=_reading(files), file=sys.stderr) as read:
             result = gather(read, plan, skip_bad=skip_bad)
         result.notes += notes

@@ -182,8 +182,8 @@ def read_tidy(
     for column, held in use.words.items():
         for word in (word for word in plan.maps[column] if word not in held):
             near = misspelt(word, sorted(held), most=columns.MOST, cutoff=0.5)
-            named = near.nearest if near else sorted(held)[: columns.MOST]
-            listed = ", ".join(map(visible, named)) + (" …" if len(held) > len(named) else "")
+            like = near.nearest if near else sorted(held)[: columns.MOST]
+            listed = ", ".join(map(visible, like)) + (" …" if len(held) > len(like) else "")
             notes.append(
                 f"--map {column}:{visible(word)}= changes nothing, as no cell has it. The column has: {listed}."
             )
@@ -400,9 +400,10 @@ def _opener(*cells: str) -> str:
 
 def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
     """The first row without empty cells, and with “…” for addresses of people."""
-    shown = {str(name): cell for name, cells in frame[:1].items() for cell in cells}
-    shown = {name: cell for name, cell in shown.items() if isinstance(cell, str) or not pd.isna(cell)}
-    return {name: "…" if vocabulary.ADDRESS.fullmatch(str(cell).strip()) else cell for name, cell in shown.items()}
+    row = {
+        str(name): one for name, cells in frame[:1].items() for one in cells if isinstance(one, str) or not pd.isna(one)
+    }
+    return {name: "…" if vocabulary.ADDRESS.fullmatch(str(cell).strip()) else cell for name, cell in row.items()}
 
 
 def _near_models(tables: columns.Tables) -> list[str]:

@@ -395,9 +395,10 @@ def _opener(*cells: str) -> str:
 
 def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
     """The first row without empty cells, and with “…” for addresses of people."""
-    shown = {str(name): cell for name, cells in frame[:1].items() for cell in cells}
-    shown = {name: cell for name, cell in shown.items() if isinstance(cell, str) or not pd.isna(cell)}
-    return {name: "…" if vocabulary.ADDRESS.fullmatch(str(cell).strip()) else cell for name, cell in shown.items()}
+    row = {
+        str(name): one for name, cells in frame[:1].items() for one in cells if isinstance(one, str) or not pd.isna(one)
+    }
+    return {name: "…" if vocabulary.ADDRESS.fullmatch(str(cell).strip()) else cell for name, cell in row.items()}
 
 
 def _near_models(tables: columns.Tables) -> list[str]:

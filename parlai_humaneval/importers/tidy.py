@@ -395,9 +395,7 @@ def _opener(*cells: str) -> str:
 
 def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
     """The first row without empty cells, and with “…” for addresses of people."""
-    row = {
-        str(name): one for name, cells in frame[:1].items() for one in cells if isinstance(one, str) or not pd.isna(one)
-    }
+    row = {str(name): cell for name, cells in frame[:1].dropna(axis=1).items() for cell in cells}
     return {name: "…" if vocabulary.ADDRESS.fullmatch(str(cell).strip()) else cell for name, cell in row.items()}
 
 

@@ -163,19 +163,16 @@ def chat_reader(form: Form, system: bool, *, is_json: bool = True) -> Reader:
 
     def drafts(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
         metadata = _read_metadata(path) if is_json else ({}, {})
-        for where, number, data in _parsed(path, numbered) if is_json else _texts(path):
+        given = _parsed(path, numbered)
+        if not is_json:
+            given = ((f"{path}, dialogue {n}", n, text) for n, text in enumerate(texts_of(read_text(path)), start=1))
+        for where, number, data in given:
             found = form_of(data) if form == "auto" else form
             chats = [data] if found is None else chats_of(data, found, where, system=system)
             for chat in chats:
                 yield _draft(chat, where, number, metadata)
 
     return drafts
-
-
-def _texts(path: Path) -> Iterator[Parsed]:
-    return (
-        (f"{path}, dialogue {number}", number, text) for number, text in enumerate(texts_of(read_text(path)), start=1)
-    )
 
 
 def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[Parsed]:
@@ -331,7 +328,7 @@ def _of_file(model_file: str) -> str:
 __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
 
 OWN_ID = "give each dialogue an id of its own, or name its model"
-TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
+TABLES = {".csv": "", ".tsv": "", ".xlsx": "openpyxl", ".parquet": "pyarrow"}  # Ending → package that reads it
 SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of its model
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
@@ -401,24 +398,27 @@ def _lines(path: Path) -> Iterable[Numbered]:
         return enumerate(text_lines(read_text(path)), start=1)
     import pandas as pd  # imported here, because most files are no tables
 
-    text = read_text(path) if ending in (".csv", ".tsv") else ""
+    text = "" if (package := TABLES[ending]) else read_text(path)
+    if not package and not text.strip():
+        return ()
     try:
         if text:
             mark = max(",;\t", key=text.partition("\n")[0].count)
             frame = pd.read_csv(io.StringIO(text), sep=mark, dtype=str, keep_default_na=False)
         else:
             frame = pd.read_excel(path, dtype=str) if ending == ".xlsx" else pd.read_parquet(path)
+    except ImportError as error:
+        what = f"needs the package {package}, which is not installed"
+        raise DataError(what, where=path, try_=(f"pip install {package}", "or save the table as CSV")) from error
     except Exception as error:  # each package has errors of its own
         raise DataError(f"cannot be read as a table ({error})", where=path, try_="save it as JSON lines") from error
-    rows = text_lines(
-        frame.rename(columns=lambda name: str(name).strip().lower()).to_json(orient="records", lines=True)
-    )
+    rows = text_lines(frame.to_json(orient="records", lines=True))
     return enumerate((json.dumps(_nested(json.loads(row))) for row in rows), start=2)
 
 
 def _nested(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a table with what is JSON in its cells, such as lists of messages."""
-    cells = {name: cell for name, cell in row.items() if cell not in (None, "")}
+    cells = {name.strip().lower(): cell for name, cell in row.items() if cell not in (None, "")}
     inside = {name: json_in(cell) for name, cell in cells.items() if isinstance(cell, str) and cell[0] in "[{"}
     return {**cells, **{name: data for name, data in inside.items() if isinstance(data, dict) or form_of(data)}}
 

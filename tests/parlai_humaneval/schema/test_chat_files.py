@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items, parted_pairs
 from parlai_humaneval.dialogues.chats import EMPTY, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.dialogues.messages import replies_in, texts_of, told_in
 from parlai_humaneval.dialogues.sources import load_sources, taken_as
 
@@ -375,6 +377,29 @@ def test_many_files_of_a_folder_are_told_in_a_line(tmp_path: Path, count: int, r
         assert "bot0 or bot1" in told[0]
         assert told[1].startswith(f"{count - 1} files: another file has the same ids")
         assert told[1].endswith("(such as talk001-one)")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty.csv", b" \n", "is empty"),
+        ("broken.xlsx", b"PK no sheet", "cannot be read as a table"),
+        ("chats.parquet", b"PAR1", "needs the package pyarrow, which is not installed.*pip install pyarrow"),
+        ("twice.csv", b"question,Question,answer\nHi?,Hi?,Hello\n", ""),
+    ],
+)
+def test_tables_that_cannot_be_read_say_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, words: str
+) -> None:
+    """An empty table was taken for Parquet, a package that lacks for a broken file, and a name in two cases ended badly."""
+    for package in ("pyarrow", "fastparquet"):
+        monkeypatch.setitem(sys.modules, package, None)
+    (tmp_path / name).write_bytes(content)
+    if not words:
+        assert [len(one.lines) for one in load_dialogues(tmp_path / name)] == [2]
+        return
+    with pytest.raises(DataError, match=f"(?s){words}"):
+        load_dialogues(tmp_path / name)
 
 
 @published

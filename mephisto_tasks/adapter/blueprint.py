@@ -154,17 +154,14 @@ def build_study(
     # Imported here: they load all that speaks, which a report does not need.
     from mephisto_tasks.session.build import Setup
 
+    setup: Setup[Any] = Setup(config, task, data_dir, task_name, reward, currency)
     if technique(task).engine == "live":
         from mephisto_tasks.chat.build import build_study as build_live
-        from mephisto_tasks.chat.config import InteractiveConfig
 
-        assert isinstance(config, InteractiveConfig)
-        return build_live(Setup(config, task, data_dir, task_name, reward, currency))
+        return build_live(setup)
     from mephisto_tasks.annotation.build import build_study as build_judging
-    from mephisto_tasks.annotation.config import StaticConfig
 
-    assert isinstance(config, StaticConfig)
-    return build_judging(Setup(config, task, data_dir, task_name, reward, currency), task)
+    return build_judging(setup, task)
 
 
 @cache

@@ -28,7 +28,7 @@ from mephisto.operations.worker_pool import AgentDetails
 from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.browsers import BookUnusable, Shown
 from mephisto_tasks.admission.identity import CONSENT, Reception
-from mephisto_tasks.admission.visits import Refusal, Stage, Visitor
+from mephisto_tasks.admission.visits import Refusal, Visitor
 from mephisto_tasks.server.router import BUSY
 from mephisto_tasks.server.security import SECRETS, PageErrors, usable_secrets
 from mephisto_tasks.session.answers import EARLY_SUBMIT
@@ -77,7 +77,7 @@ class StudyIOHandler(ClientIOHandler):
         self._admission = admission
         self._reception = reception
         self._registering: dict[str, tuple[str, float]] = {}
-        self._beginning: dict[str, str] = {}
+        self.beginning: dict[str, str] = {}
         """Requests that were answered with a task which has not begun yet → workers."""
         self._just_missed: dict[str, float] = {}
         """Workers who asked in a moment in which a unit passed from one hand to another, and when they first did."""
@@ -123,9 +123,6 @@ class StudyIOHandler(ClientIOHandler):
                 self._study.languages.note(stored, packet.data[LANGUAGE])
             super()._register_agent(packet, channel_id)
 
-    def visitor_of(self, worker: Any, stage: Stage, data: dict[str, Any]) -> Visitor:
-        return Visitor(self, data, stage=stage, worker=worker)
-
     def _language_of(self, request_id: str) -> Language:
         packet = self.request_id_to_packet.get(request_id)
         return self._study.languages.named(None if packet is None else packet.data.get(LANGUAGE))
@@ -157,7 +154,7 @@ class StudyIOHandler(ClientIOHandler):
         oldest = time.monotonic() - REGISTERING_S
         registering = sum(since > oldest for _, since in list(self._registering.values()))
         practising = {agent.worker_id for agent in list(run.worker_pool.onboarding_agents.values())}
-        begin = practising | set(self._beginning.values())
+        begin = practising | set(self.beginning.values())
         return registering + len(begin | at_work), registering + len(begin - at_work)
 
     def find_workers(self, worker_name: str) -> list[Any]:
@@ -227,21 +224,13 @@ class StudyIOHandler(ClientIOHandler):
         if ended:
             del self.agents_by_registration_id[registration]
 
-    @property
-    def somebody_begins(self) -> bool:
-        return bool(self._beginning)
-
-    def over(self, request_id: str) -> None:
-        """A registration is over, and what it led to has begun: a thread did what was to be done for it."""
-        self._beginning.pop(request_id, None)
-
     def enqueue_agent_details(self, request_id: str, additional_data: dict[str, Any]) -> None:
         """Send a page what Mephisto answers, with a better reason than its own where admission has one."""
         self._registering.pop(request_id, None)
         reason, worker_id = additional_data.get("failure_reason"), additional_data.get("worker_id")
         if reason is None:
             if worker_id is not None:
-                self._beginning[request_id] = worker_id
+                self.beginning[request_id] = worker_id
                 self._just_missed.pop(worker_id, None)
             super().enqueue_agent_details(request_id, additional_data)
             return
@@ -250,7 +239,7 @@ class StudyIOHandler(ClientIOHandler):
             worker = None if worker_id is None else Worker.get(self.db, worker_id)
             refusal = None
             if worker is not None and reason in GENERIC_REASONS:
-                refusal = self._admission.decide(self.visitor_of(worker, "unserved", {}))
+                refusal = self._admission.decide(Visitor(self, {}, stage="unserved", worker=worker))
             if refusal is None and reason == WorkerFailureReasons.NO_AVAILABLE_UNITS and self._passes(worker_id):
                 self.try_again(request_id)
             elif refusal is None and reason == WorkerFailureReasons.TASK_MISSING:

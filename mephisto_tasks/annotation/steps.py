@@ -303,12 +303,6 @@ class GoldDeck:
             random.Random(f"golds:{self._seed}:{visit}").shuffle(fresh)
             return fresh[: max(0, self._per_unit - self._judged[session])]
 
-    def has(self, number: int) -> bool:
-        return number <= len(self.items)
-
-    def item(self, number: int) -> items.PracticeItem:
-        return self.items[number - 1]
-
 
 def load_golds(path: Path, config: StaticConfig) -> items.Practice:
     """The attention checks of a study. Raises DataError: the file cannot be used, or this study cannot ask them."""
@@ -366,7 +360,10 @@ class JudgingPractice(PracticeLoop):
                 given = answer.values[self.config.metric]
                 return given == right_side(item), given
             case items.SegmentItem():
-                return self._segment(step_id, item)
+                self._show(shown_segment(item, "practice"), "segment")
+                labels = [question for question in self._questions() if question.about is not None]
+                values = dict(self.page.ask(FormAnswer, form_step(self.config, step_id, labels)).values)
+                return all(values[f"label_{index}"] in right for index, right in enumerate(item.right)), values
             case items.ChooseItem():
                 return self._choose(step_id, item)
             case items.RateItem():
@@ -379,12 +376,6 @@ class JudgingPractice(PracticeLoop):
         if self.practice.question is None:
             return questions
         return [question.model_copy(update={"text": self.practice.question}) for question in questions]
-
-    def _segment(self, step_id: str, item: items.SegmentItem) -> tuple[bool, dict[str, str]]:
-        self._show(shown_segment(item, "practice"), "segment")
-        labels = [question for question in self._questions() if question.about is not None]
-        given = dict(self.page.ask(FormAnswer, form_step(self.config, step_id, labels)).values)
-        return all(given[f"label_{index}"] in right for index, right in enumerate(item.right)), given
 
     def _choose(self, step_id: str, item: items.ChooseItem) -> tuple[bool, list[int]]:
         """The replies to a line; in a replay the items are the turns of one chat, so that it grows."""

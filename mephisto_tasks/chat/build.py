@@ -54,7 +54,14 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
     speaking = {name for cell in asked if str(cell) not in steered.stopped for name in cell.models}
     spoken = [spec for spec in specs if spec.name in speaking | {config.quality_control_model}]
     _check_images(config, spoken)
-    planner = _planner(config, seed)
+    openers = load_openers(None if config.openers == PACKAGED else _file(config.openers)) if config.openers else []
+    planner = Planner(
+        config,
+        seed,
+        personas=load_personas(_file(config.persona_file)) if config.persona else [],
+        contexts=_contexts(config),
+        openers=openers,
+    )
     unit = allocator.per_unit + bool(config.quality_control_model)
     instructions = setup.words(
         lambda: _values(config, unit),
@@ -164,17 +171,6 @@ def _check_images(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> None
 
 def _file(configured: str) -> Path | None:
     return Path(configured).expanduser() if configured else None
-
-
-def _planner(config: InteractiveConfig, seed: int) -> Planner:
-    openers = load_openers(None if config.openers == PACKAGED else _file(config.openers)) if config.openers else []
-    return Planner(
-        config,
-        seed,
-        personas=load_personas(_file(config.persona_file)) if config.persona else [],
-        contexts=_contexts(config),
-        openers=openers,
-    )
 
 
 def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:

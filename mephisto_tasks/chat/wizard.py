@@ -80,7 +80,6 @@ PHRASES = phrases(__file__)
 ENDED = (phrase("Thank you"), PHRASES["ended"])
 OTHER_PERSON = phrase("The other person: {line}")
 
-
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.5  # how often it looks which pages are there
@@ -105,9 +104,8 @@ class _Partner:
     errand: Errand | None = None  # in hand when last looked at
     numbers: dict[int, int] = field(default_factory=dict)  # conversation → its number among theirs
     written: dict[int, set[str]] = field(default_factory=dict)
-    sent: tuple[Errand, steps.PageState] | None = (
-        None  # the last reply, and what is to be seen until the next message comes
-    )
+    sent: tuple[Errand, steps.PageState] | None = None
+    """The last reply, and what is to be seen until the next message comes."""
 
 
 class PartnerRoom:

@@ -160,7 +160,7 @@ def simulate(
     from mephisto_tasks.storage.results import stored_runs
 
     behaviour = Behaviour(
-        model_of=run.study.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
+        model_of=run.study.shown.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
     )
     _, wanted = run.study.so_far()
     what, is_decided = counted(raters, "simulated rater"), run.study.monitor is not None

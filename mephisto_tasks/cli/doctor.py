@@ -157,7 +157,6 @@ def closing_sentence(findings: Sequence[Finding]) -> str:
 
 OLDEST_NODE = 18
 
-
 Status = Literal["ok", "warning", "error"]
 
 
@@ -281,28 +280,20 @@ def node() -> Finding:
 
 def port_free(data_dir: Path, host: str, port: int) -> Finding:
     from mephisto_tasks.server.thread import CannotListen, PortInUse, listen
+    from mephisto_tasks.storage.locks import running_url
+    from mephisto_tasks.storage.results import ResultsError, task_names
 
     try:
         listen(host, port).close()
     except (PortInUse, CannotListen) as error:
-        for task, url in _running(data_dir):
-            if urlsplit(url).port == port:
-                return Finding("Port", "ok", f"{host}:{port} serves task {task}; other tasks need another port")
+        with contextlib.suppress(ResultsError):
+            for task in task_names(data_dir) if (data_dir / "database.db").exists() else ():
+                if (url := running_url(data_dir, task)) and urlsplit(url).port == port:
+                    return Finding("Port", "ok", f"{host}:{port} serves task {task}; other tasks need another port")
         why = getattr(error.__cause__, "strerror", None) or type(error).__name__
         mend = "stop the program that uses it, or launch with mephisto.architect.port=… (demo: --port …)"
         return Finding("Port", "error", f"cannot listen on {host}:{port} ({why})", mend)
     return Finding("Port", "ok", f"{host}:{port} is free")
-
-
-def _running(data_dir: Path) -> Iterator[tuple[str, str]]:
-    """The tasks that are launched from here now, each with its address."""
-    from mephisto_tasks.storage.locks import running_url
-    from mephisto_tasks.storage.results import ResultsError, task_names
-
-    with contextlib.suppress(ResultsError):
-        for task in task_names(data_dir) if (data_dir / "database.db").exists() else ():
-            if url := running_url(data_dir, task):
-                yield task, url
 
 
 def _can_be_written(folder: Path) -> bool:

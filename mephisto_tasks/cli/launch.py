@@ -182,7 +182,7 @@ def launch(
     click.echo(f"See the results:  {options.as_typed_here('report', run.task_name, run.data_dir)}")
     if run.study.is_paid and not crowd.is_practice:
         click.echo(f"Pay the raters:   {options.as_typed_here('pay', run.task_name, run.data_dir)}")
-    if run.left_on_site or why is not None:
+    if run.live_run.task_launcher.left_on_site or why is not None:  # what stayed on the crowd's site was told
         raise click.exceptions.Exit(1)
 
 

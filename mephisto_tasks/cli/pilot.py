@@ -45,7 +45,6 @@ OF_MAIN_STUDY = frozenset(
 )
 """Settings that the pilot on this machine does not take over; so it is with all of crowds, and of the rule."""
 
-
 USUAL = 6  # Dialogues of each pair or group
 
 
@@ -76,7 +75,12 @@ def pilot(
         name = _collected(main, name, dialogues or USUAL, raters, port)
     with waiting_for(READING, on_screens_only=True):
         tables = _tables(tables_dir, main.data_dir, str(name))
-    _check_enough(tables)
+    frames = (tables.turns, tables.comparisons, tables.ratings, tables.segments)
+    workers = {worker for frame in frames for worker in frame["worker_id"]}
+    if len(workers) < 2:
+        one = "the pilot has 1 rater, which shows nothing about how raters differ"
+        what = one if workers else "the pilot has no ratings"
+        raise CommandError(what, try_="use two or more raters, ten if you can")
     main.learn(tables)
     main.plan_fixed()
     main.plan_until_decided()
@@ -178,7 +182,16 @@ class _MainStudy:
         if habits is not None and (setting := str(blueprint.get("setting") or "")) in habits.settings:
             typed["setting"] = setting
         self.remarks: list[str] = []
-        self.inputs = self._priced(typed)
+        from parlai_humaneval.planning.inputs import FEE, ask
+
+        self.quote = None
+        try:
+            self.quote = self._quote(1)
+        except HumanevalError as error:
+            self.remarks.append(f"The crowd's fee is unknown ({error.what}), so the plan assumes {percent(FEE)}.")
+        if self.quote is not None and self.quote.rewards > Decimal(0):
+            typed["fee"] = float(self.quote.fees / self.quote.rewards)
+        self.inputs = ask(**{**self.pilot.question(), **typed, "models": len(self.models)})
         self.plan = with_pilot(plan_study(self.inputs), self.inputs, self.pilot, typed)
         self.amount = self.plan.n_dialogues if self.inputs.habits.held else self.plan.n_judgements_collected
 
@@ -192,19 +205,6 @@ class _MainStudy:
         from mephisto_tasks.launch.preparation import settings_of
 
         return crowd_in(self.config).quote_more(-(-dialogues // self._in_a_unit), settings_of(self.config))
-
-    def _priced(self, typed: dict[str, Any]) -> PlanInputs:
-        """The question, with the fee of the crowd, where it says one."""
-        from parlai_humaneval.planning.inputs import FEE, ask
-
-        self.quote = None
-        try:
-            self.quote = self._quote(1)
-        except HumanevalError as error:
-            self.remarks.append(f"The crowd's fee is unknown ({error.what}), so the plan assumes {percent(FEE)}.")
-        if self.quote is not None and self.quote.rewards > Decimal(0):
-            typed["fee"] = float(self.quote.fees / self.quote.rewards)
-        return ask(**{**self.pilot.question(), **typed, "models": len(self.models)})
 
     def plan_until_decided(self) -> None:
         """The plan, if the study stops once it reaches a decision: simulated, or with the cap that was typed."""
@@ -419,16 +419,6 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
         click.echo("The pilot that is running shows the plan when it ends.")
         raise click.exceptions.Exit(0)
     return int(str(settings[f"blueprint.{main.entry.amount}"]))
-
-
-def _check_enough(tables: Tables) -> None:
-    """Raises CommandError where nothing can be said at all."""
-    frames = (tables.turns, tables.comparisons, tables.ratings, tables.segments)
-    workers = {worker for frame in frames for worker in frame["worker_id"]}
-    if len(workers) < 2:
-        one = "the pilot has 1 rater, which shows nothing about how raters differ"
-        what = one if workers else "the pilot has no ratings"
-        raise CommandError(what, try_="use two or more raters, ten if you can")
 
 
 def _command(facts: Preregistration, chosen: Sequence[str], prereg: str | None) -> str:

@@ -100,7 +100,6 @@ for name, kind in KINDS.items():
     steer.add_command(described(f"steer {name}", cls=_More if kind is More else Command)(_giving(kind)))
 steer.add_command(list_orders)
 
-
 PATIENCE_S = 10.0  # How long a running launch may take to say what became of an order; it looks four times a second.
 
 

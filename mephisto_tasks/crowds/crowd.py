@@ -89,9 +89,6 @@ class LaunchControl(Protocol):
     def keep_open(self, *, besides: str = "") -> None:
         """Offer units until as many are open or under way as remain, without the one whose id is ``besides``."""
 
-    def note_paid_in_vain(self) -> None:
-        """A unit was paid on the site, and still has to be done."""
-
 
 class SiteState(BaseModel, extra="forbid", frozen=True):
     """How a task stands at a crowd's site, as it was asked last."""

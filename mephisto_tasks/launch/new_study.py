@@ -182,7 +182,10 @@ def draft(choices: Choices, path: Path) -> Draft:
     estimate, remark, missing = None, "", []
     conf = str(settings.get(CONF) or PLAIN)
     try:
-        config = _composed(choices.technique, conf, settings)
+        # The study without the place where raters come from, which may ask for an account or an address.
+        known = {*map(short_name, blueprint_names(blueprint_of(choices.technique).CONFIG)), *Task.model_fields}
+        shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
+        config = compose_config(choices.technique, conf, list(typed_settings(shape)))
         checked_settings(entry.name, config)
         if entry.name in plannable():
             estimate = _estimate(choices, settings, config)
@@ -249,13 +252,6 @@ def texts_of(value: object) -> list[str]:
 def zoo_path(path: Path) -> Path:
     """Where models of one's own are written."""
     return path.with_name(f"{path.stem}_models.yaml")
-
-
-def _composed(task: str, conf: str, settings: Mapping[str, Any]) -> DictConfig:
-    """The study without the place where raters come from, which may ask for an account or an address. Raises ConfigError."""
-    known = {*map(short_name, blueprint_names(blueprint_of(task).CONFIG)), *Task.model_fields}
-    shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
-    return compose_config(task, conf, list(typed_settings(shape)))
 
 
 def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig) -> Estimate:
@@ -361,17 +357,13 @@ def _lines(
     asked = [setting.name for setting in fields(entry.name, conf) if setting.name != CONF]
     if settings.get("stop") == "decided":
         asked.remove(entry.amount)
-    values = {name: settings.get(name, _default(known[name])) for name in asked} | dict(settings)
-    for name, value in values.items():
+    defaults = {name: yaml.safe_load(known[name].default) for name in asked}
+    for name, value in {**defaults, **settings}.items():
         if value in (None, "", []) or name == CONF:
             continue
         yield "\n"
         yield _comment(known[name].in_a_sentence) if name in known else ""
         yield f"{name}: {as_text(value)}\n"
-
-
-def _default(setting: Setting) -> Any:
-    return OmegaConf.to_container(OmegaConf.create(f"value: {setting.default}"))["value"]
 
 
 def _comment(text: str) -> str:

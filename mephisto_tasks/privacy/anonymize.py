@@ -154,9 +154,6 @@ def _replaced(text: str, mark: str, spans: Sequence[tuple[int, int]], found: lis
     return "".join([*pieces, text[at:]])
 
 
-Cleaning = Callable[[str], str]  # gives a text without what tells who somebody is
-
-
 Coarse = Literal["day", "week"]
 FIRST_DAY = pd.Timestamp("2000-01-01", tz="UTC")  # stands for the day on which a study began
 

@@ -27,7 +27,7 @@ from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.storage import logs
 from mephisto_tasks.storage.locks import FOLDER, IMAGES, study_folder
 from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, check_task, query, rows_of, task_names
-from mephisto_tasks.storage.run_settings import blueprint_of_newest
+from mephisto_tasks.storage.run_settings import newest_settings
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import KnownWorker, known_workers, seconds
 from mephisto_tasks.workers.roster import names_of as names_of_worker
@@ -105,7 +105,7 @@ class Places:
             ]
             for task in tasks
         }
-        named = {blueprint_of_newest(data_dir, task).get("block_qualification") for task in tasks}
+        named = {newest_settings(data_dir, task, "blueprint").get("block_qualification") for task in tasks}
         self._blocking = {str(name) for name in named if name}
 
     def going(self, known: KnownWorker, task_name: str | None) -> ErasurePlan | None:
@@ -339,25 +339,21 @@ def payments(data_dir: Path, person: ErasurePlan, called: Sequence[str]) -> None
         found = rows_of(folder / LEDGER, "payments", sql, [person.pseudonym])
         units = {str(session) for (session,) in found}
         for path in sorted([*(folder / "payments").glob("*.csv"), *(folder / "payments").glob("*.txt")]):
-            _rename(path, names, units, person.stands_for)
+            rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
+            clean = []
+            for row in rows:
+                named = [person.stands_for if cell.removeprefix("'") in names else cell for cell in row]
+                clean.append(named if named == row else ["" if cell in units else cell for cell in named])
+            if clean != rows:
+                text = io.StringIO(newline="")
+                csv.writer(text, lineterminator="\n").writerows(clean)
+                write_private(path, text.getvalue().encode(), outlasts_power=True)
         # What a site said of a payment may name its submission; where the file is may stay.
         sql = (
             "UPDATE payments SET worker = ?, worker_id = '', agent_id = '', session = '', assignment = '', "
             "words = CASE state WHEN 'written' THEN words ELSE '' END WHERE worker = ?"
         )
         erase(folder / LEDGER, [(sql, (person.stands_for, person.pseudonym))])
-
-
-def _rename(path: Path, names: Collection[str], units: Collection[str], stands_for: str) -> None:
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
-    clean = []
-    for row in rows:
-        named = [stands_for if cell.removeprefix("'") in names else cell for cell in row]
-        clean.append(named if named == row else ["" if cell in units else cell for cell in named])
-    if clean != rows:
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\n").writerows(clean)
-        write_private(path, text.getvalue().encode(), outlasts_power=True)
 
 
 def left_over(data_dir: Path, person: ErasurePlan, called: Sequence[str], others: Sequence[str]) -> list[str]:

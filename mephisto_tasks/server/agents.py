@@ -27,8 +27,7 @@ class Outbox:
     another window of the page may have confirmed it."""
 
     capacity: int = CAPACITY
-    last_seq: int = 0
-    """The greatest number given so far."""
+    last_seq: int = 0  # The greatest number given so far.
     _waiting: deque[Packet] = field(default_factory=deque)
     _newest: Packet | None = None
 

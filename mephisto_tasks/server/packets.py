@@ -140,9 +140,9 @@ class LogErrorBody(_Request):
     error_data: dict[str, Any]
 
 
-class _PageData(_Open):
+class PageData(_Open):
     agent_token: str = ""
-    page_id: str = ""
+    page_id: str = ""  # what one load of a page calls itself, or "" when it does not say
     last_seq: Annotated[int, Field(ge=0, le=MAX_SEQ)] = 0
 
 
@@ -154,18 +154,9 @@ class PagePacket(_Body):
     data: dict[str, Any] = Field(default_factory=dict)
     client_timestamp: Any = None
 
-    def token(self) -> str:
-        return self._page_data().agent_token
-
-    def page_id(self) -> str:
-        """What one load of a page calls itself, or "" when it does not say."""
-        return self._page_data().page_id
-
-    def last_seq(self) -> int:
-        return self._page_data().last_seq
-
-    def _page_data(self) -> _PageData:
-        return validated(_PageData, self.data)
+    def of_page(self) -> PageData:
+        """What the page says of itself. Raises BadPacket."""
+        return validated(PageData, self.data)
 
 
 class AnswerEnvelope(_Open):

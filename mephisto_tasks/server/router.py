@@ -253,23 +253,17 @@ class Router:
         """``connection`` speaks for ``agent`` from now on, and gets all that came after ``last_seq``."""
         if agent.connection is not connection:
             self._release(connection)
-            self._supersede(agent, connection)
+            if (older := agent.connection) is not None:
+                # A page that reconnects must not frighten itself: its own older connection may speak last.
+                if not older.page_id or older.page_id != connection.page_id:
+                    older.error(OTHER_WINDOW, fatal=True, reason="other_window")
+                older.close(WSCloseCode.POLICY_VIOLATION)
             agent.connection, connection.agent_id = connection, agent.agent_id
         agent.last_seen, agent.came = self.awake.now(), True
         status = {"status": agent.status}
         connection.send({"packet_type": packets.UPDATE_STATUS, "subject_id": agent.agent_id, "data": status})
         for packet in agent.outbox.resume(last_seq):
             connection.send(packet)
-
-    @staticmethod
-    def _supersede(agent: Agent, newer: Connection) -> None:
-        older = agent.connection
-        if older is None:
-            return
-        # A page that reconnects must not frighten itself: its own older connection may speak last.
-        if not older.page_id or older.page_id != newer.page_id:
-            older.error(OTHER_WINDOW, fatal=True, reason="other_window")
-        older.close(WSCloseCode.POLICY_VIOLATION)
 
     def heartbeat(self, connection: Connection, agent: Agent) -> None:
         data = {"status": agent.status, "last_mephisto_ping": int(self._last_operator_ping * 1000)}

@@ -216,8 +216,7 @@ class RouterThread:
 
     app: web.Application
     host: str
-    port: int
-    """0: any free one; once it has started, the one in use."""
+    port: int  # 0: any free one; once it has started, the one in use.
     is_one_visitor: Callable[[str], bool] = lambda peer: False
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None

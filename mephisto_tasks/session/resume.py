@@ -13,7 +13,6 @@ from parlai_humaneval.schema import events as log
 from parlai_humaneval.schema.rebuild import split_dialogues
 from parlai_humaneval.statistics.core.formatting import counted
 
-Beginning = log.Started | log.JudgingStarted
 Difference = tuple[str, object, object]  # A setting's name, what it was, and what it is now
 
 MOST_SHOWN = 160  # characters of a value in the refusal

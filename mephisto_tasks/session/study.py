@@ -420,7 +420,3 @@ class Study(ABC):
     def expects_simulated(self, worker_name: str) -> bool:
         with self._lock:
             return worker_name in self._simulated
-
-    def model_of(self, shown_id: str) -> str | None:
-        """The model behind what is on a page, for simulated raters with a preference."""
-        return self.shown.model_of(shown_id)

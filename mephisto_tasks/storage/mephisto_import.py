@@ -29,7 +29,6 @@ FILES: Mapping[SavedFormat, str] = {
     "acute_eval": "agent_data.json",
 }
 
-
 EXPORT = "write tables of tasks of parlai-humaneval by `parlai-humaneval export`"
 
 Found = tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]

@@ -38,8 +38,7 @@ class StateFile(BaseModel, extra="ignore"):
 
     inputs: dict[str, Any] | None = None
     outputs: _Outputs
-    last_page: dict[str, Any] | None = None
-    """The last page, where the rater reached it."""
+    last_page: dict[str, Any] | None = None  # The last page, where the rater reached it.
 
 
 class StateFiles:

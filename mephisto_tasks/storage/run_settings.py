@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -48,17 +48,8 @@ def read_settings(data_dir: Path, task_name: str) -> RunSettings | None:
         return None
 
 
-def blueprint_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
-    """``mephisto.blueprint`` of a task's newest launch; empty: none, or of an older version. Raises ResultsError."""
-    return _of_newest(data_dir, task_name, "blueprint")
-
-
-def provider_of_newest(data_dir: Path, task_name: str) -> dict[str, Any]:
-    """``mephisto.provider`` of the newest launch; otherwise as :func:`blueprint_of_newest`."""
-    return _of_newest(data_dir, task_name, "provider")
-
-
-def _of_newest(data_dir: Path, task_name: str, part: str) -> dict[str, Any]:
+def newest_settings(data_dir: Path, task_name: str, part: Literal["blueprint", "provider"]) -> dict[str, Any]:
+    """Those below ``mephisto`` of a task's newest launch; empty: none, or of an older version. Raises ResultsError."""
     runs = stored_runs(data_dir, task_name)
     if not runs:
         check_task(data_dir, task_name)

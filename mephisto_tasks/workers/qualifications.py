@@ -16,7 +16,7 @@ from mephisto_tasks._util import compat
 from mephisto_tasks.storage import logs
 from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, check_task, query, task_names, worker_records
-from mephisto_tasks.storage.run_settings import blueprint_of_newest, blueprints
+from mephisto_tasks.storage.run_settings import blueprints, newest_settings
 from mephisto_tasks.workers.roster import SIMULATED, KnownWorker, SiteBlocks, known_workers
 from parlai_humaneval.quality import check_dialogue, check_workers, needs_all_records
 from parlai_humaneval.schema.events import parse_events
@@ -97,7 +97,7 @@ class PracticeError(ResultsError):
 
 def practice_of_task(data_dir: Path, task_name: str) -> str | None:
     """The qualification that a task's practice grants, by its newest launch; None: no practice. Raises ResultsError."""
-    name = blueprint_of_newest(data_dir, task_name).get("onboarding_qualification")
+    name = newest_settings(data_dir, task_name, "blueprint").get("onboarding_qualification")
     return str(name) if name else None
 
 

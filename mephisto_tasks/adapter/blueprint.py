@@ -21,13 +21,7 @@ from mephisto.abstractions.blueprints.mixins.onboarding_required import Onboardi
 from mephisto.data_model.agent import OnboardingAgent
 from mephisto.data_model.task_run import TaskRunArgs
 from mephisto.data_model.worker import Worker
-from mephisto.operations.registry import (
-    get_architect_from_type,
-    get_crowd_provider_from_type,
-    get_valid_architect_types,
-    get_valid_provider_types,
-    register_mephisto_abstraction,
-)
+from mephisto.operations import registry
 
 from mephisto_tasks.adapter.task_runner import StudyTaskRunner, one_unit
 from mephisto_tasks.admission.visits import NoSite, Site
@@ -133,7 +127,7 @@ def blueprint_of(task: str) -> type[StudyBlueprint]:
         "__module__": __name__,
     }
     blueprint: type[StudyBlueprint] = type(name, (StudyBlueprint,), members)
-    register_mephisto_abstraction()(blueprint)
+    registry.register_mephisto_abstraction()(blueprint)
     return blueprint
 
 
@@ -169,8 +163,11 @@ def mephisto_settings() -> dict[str, list[str]]:
     """Full name of each setting besides those of a technique → the servers or crowds that have it; empty: any launch."""
     register_providers()
     classes: list[tuple[str, str, Any]] = [
-        *(("architect", kind, get_architect_from_type(kind)) for kind in get_valid_architect_types()),
-        *(("provider", kind, get_crowd_provider_from_type(kind)) for kind in get_valid_provider_types()),
+        *(("architect", kind, registry.get_architect_from_type(kind)) for kind in registry.get_valid_architect_types()),
+        *(
+            ("provider", kind, registry.get_crowd_provider_from_type(kind))
+            for kind in registry.get_valid_provider_types()
+        ),
     ]
     having: dict[str, list[str]] = {f"mephisto.task.{entry.name}": [] for entry in dataclasses.fields(TaskRunArgs)}
     having["mephisto.log_level"] = []

@@ -11,15 +11,8 @@ from mephisto_tasks._util import compat
 compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
+from mephisto.data_model import packet as packets
 from mephisto.data_model.agent import OnboardingAgent
-from mephisto.data_model.packet import (
-    PACKET_TYPE_AGENT_DETAILS,
-    PACKET_TYPE_REGISTER_AGENT,
-    PACKET_TYPE_REQUEST_STATUSES,
-    PACKET_TYPE_RETURN_STATUSES,
-    PACKET_TYPE_SUBMIT_ONBOARDING,
-    Packet,
-)
 from mephisto.data_model.worker import Worker
 from mephisto.operations.client_io_handler import SYSTEM_CHANNEL_ID, ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
@@ -174,7 +167,7 @@ class StudyIOHandler(ClientIOHandler):
         channel_id = self.request_id_to_channel_id.pop(request_id, channel_id)
         if channel_id in self.channels:
             data = {"request_id": request_id, "try_again": BUSY}
-            self.channels[channel_id].enqueue_send(Packet(PACKET_TYPE_AGENT_DETAILS, channel_id, data))
+            self.channels[channel_id].enqueue_send(packets.Packet(packets.PACKET_TYPE_AGENT_DETAILS, channel_id, data))
 
     def broke(self, request_id: str, error: Exception) -> None:
         """Our own error kept somebody from beginning: it counts as ours, and their page tries again by itself once."""
@@ -200,10 +193,10 @@ class StudyIOHandler(ClientIOHandler):
         try:
             super()._on_message(packet, channel_id)
         except Exception:
-            if packet.type in (PACKET_TYPE_REGISTER_AGENT, PACKET_TYPE_SUBMIT_ONBOARDING):
+            if packet.type in (packets.PACKET_TYPE_REGISTER_AGENT, packets.PACKET_TYPE_SUBMIT_ONBOARDING):
                 self.try_again(packet.data["request_id"], channel_id)
             raise
-        if self._reception is not None and packet.type == PACKET_TYPE_RETURN_STATUSES:  # every few seconds
+        if self._reception is not None and packet.type == packets.PACKET_TYPE_RETURN_STATUSES:  # every few seconds
             agents = list(self.get_live_run().worker_pool.agents.values())
             at_work = [str(agent.db_id) for agent in agents if agent.db_status in _AT_WORK]
             for agent_id in self._reception.given_back(at_work):
@@ -278,7 +271,7 @@ class StudyIOHandler(ClientIOHandler):
         del self._just_missed[worker_id]
         return False
 
-    def _log_frontend_error(self, packet: Packet) -> None:
+    def _log_frontend_error(self, packet: packets.Packet) -> None:
         # Our own router writes these down itself; Mephisto's passes them on, from anybody.
         self._page_errors.take(f"agent {packet.subject_id}", packet.data)
 
@@ -286,7 +279,9 @@ class StudyIOHandler(ClientIOHandler):
         # The end of the run takes channels away in another thread.
         for channel in list(self.channels.values()):
             try:
-                channel.enqueue_send(Packet(packet_type=PACKET_TYPE_REQUEST_STATUSES, subject_id=SYSTEM_CHANNEL_ID))
+                channel.enqueue_send(
+                    packets.Packet(packet_type=packets.PACKET_TYPE_REQUEST_STATUSES, subject_id=SYSTEM_CHANNEL_ID)
+                )
             except Exception:
                 logger.exception("could not find out which raters left their page; trying again soon")
 

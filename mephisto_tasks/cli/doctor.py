@@ -25,16 +25,8 @@ from packaging.specifiers import SpecifierSet
 from rich.markup import escape
 
 from mephisto_tasks.cli.options import console, described, waiting_for
+from parlai_humaneval._util import installing
 from parlai_humaneval._util.files import open_to_strangers
-from parlai_humaneval._util.installing import (
-    DISTRIBUTION,
-    ENGINES,
-    NAMES,
-    SETUP,
-    UntestedRelease,
-    check_release,
-    installed,
-)
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
@@ -196,7 +188,11 @@ def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
 
 def python_version() -> Finding:
     version = ".".join(str(part) for part in sys.version_info[:3])
-    wanted = metadata.metadata(DISTRIBUTION)["Requires-Python"] if installed(DISTRIBUTION) else ""
+    wanted = (
+        metadata.metadata(installing.DISTRIBUTION)["Requires-Python"]
+        if installing.installed(installing.DISTRIBUTION)
+        else ""
+    )
     if SpecifierSet(wanted).contains(version):
         return Finding("Python", "ok", version)
     return Finding("Python", "error", version, f"make a new environment with Python {wanted}")
@@ -204,25 +200,27 @@ def python_version() -> Finding:
 
 def packages() -> list[Finding]:
     """Installed packages against the ranges that the distribution asks for; ParlAI and Mephisto, which it cannot ask for."""
-    if not installed(DISTRIBUTION):
+    if not installing.installed(installing.DISTRIBUTION):
         mend = "run `make install`, or pip install it"
-        return [Finding("Packages", "error", f"{DISTRIBUTION} is not installed", mend)]
-    wanted = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or []]
+        return [Finding("Packages", "error", f"{installing.DISTRIBUTION} is not installed", mend)]
+    wanted = [Requirement(line) for line in metadata.requires(installing.DISTRIBUTION) or []]
     mend = "run `make install`, or: pip install --upgrade parlai-humaneval"
     findings = [Finding("Packages", "error", problem, mend) for line in wanted if (problem := _package_problem(line))]
-    for name in ENGINES:
+    for name in installing.ENGINES:
         try:
-            check_release(name)
-        except UntestedRelease as error:
-            findings.append(Finding("Packages", "error", str(error).partition(";")[0], f"run `{SETUP}`"))
+            installing.check_release(name)
+        except installing.UntestedRelease as error:
+            findings.append(Finding("Packages", "error", str(error).partition(";")[0], f"run `{installing.SETUP}`"))
         if importlib.util.find_spec(name) is None:
-            findings.append(Finding("Packages", "error", f"{NAMES[name]} is not installed", f"run `{SETUP}`"))
-    there = [f"{name} {version}" for name in (*ENGINES, "torch") if (version := installed(name))]
+            findings.append(
+                Finding("Packages", "error", f"{installing.NAMES[name]} is not installed", f"run `{installing.SETUP}`")
+            )
+    there = [f"{name} {version}" for name in (*installing.ENGINES, "torch") if (version := installing.installed(name))]
     return findings or [Finding("Packages", "ok", ", ".join(there))]
 
 
 def _package_problem(wanted: Requirement) -> str | None:
-    there = installed(wanted.name)
+    there = installing.installed(wanted.name)
     if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
         return None
     if there is None:

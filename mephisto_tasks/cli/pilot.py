@@ -396,7 +396,7 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
     from mephisto_tasks.control.orders import More
     from mephisto_tasks.control.snapshot import is_alive
     from mephisto_tasks.crowds.registry import crowd_of
-    from mephisto_tasks.storage.run_settings import read_settings
+    from mephisto_tasks.storage.results import read_settings
 
     earlier = read_settings(main.data_dir, name)
     if earlier is None:

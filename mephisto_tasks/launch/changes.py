@@ -11,7 +11,7 @@ from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
 from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.crowds.registry import crowd_of
-from mephisto_tasks.storage.run_settings import Settings
+from mephisto_tasks.storage.results import Settings
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import units_needed
 from parlai_humaneval.statistics.core.formatting import counted

@@ -29,8 +29,7 @@ from mephisto_tasks.server.static import SideDoor
 from mephisto_tasks.session.study import Study, waits_for
 from mephisto_tasks.storage.database import StudyDB
 from mephisto_tasks.storage.locks import LOCKS, AlreadyRunning, running_task_run, task_lock
-from mephisto_tasks.storage.results import ResultsError, database_file, query, task_names
-from mephisto_tasks.storage.run_settings import Settings, flat
+from mephisto_tasks.storage.results import ResultsError, Settings, database_file, flat, query, task_names
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import completed_work
 from mephisto_tasks.workers.qualifications import fail_who_was_cut_off

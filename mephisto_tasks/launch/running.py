@@ -22,8 +22,7 @@ from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.server.hosts import openable
 from mephisto_tasks.server.static import SideDoor
 from mephisto_tasks.session.study import Study
-from mephisto_tasks.storage.results import PSEUDONYM_KEY
-from mephisto_tasks.storage.run_settings import RunSettings, Settings, note_settings
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, RunSettings, Settings, note_settings
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import file_stamp

@@ -19,8 +19,7 @@ from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erase_traces import ErasurePlan, Outside, as_they_are_now, outside
 from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
 from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
-from mephisto_tasks.storage.results import ResultsError, query, task_names
-from mephisto_tasks.storage.run_settings import currencies_of, newest_settings
+from mephisto_tasks.storage.results import ResultsError, currencies_of, newest_settings, query, task_names
 from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval._util.files import write_private
 

@@ -18,8 +18,7 @@ from mephisto_tasks.payments.policy import DOLLARS, money
 from mephisto_tasks.session.resume import Difference, going_on
 from mephisto_tasks.session.study import Study, already_over, refuse_to_go_on_without
 from mephisto_tasks.storage.logs import DECISIONS
-from mephisto_tasks.storage.results import PSEUDONYM_KEY, failed_tries, finished_by_worker, past_practices
-from mephisto_tasks.storage.run_settings import blueprints
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, failed_tries, finished_by_worker, past_practices
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, cut_off_units, last_seen
 from mephisto_tasks.workers.qualifications import resets_by_id

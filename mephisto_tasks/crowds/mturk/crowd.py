@@ -96,7 +96,7 @@ class MTurkCrowd(crowd.Crowd):
 
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
         from mephisto_tasks.crowds.mturk.payer import MTurkPayer
-        from mephisto_tasks.storage.run_settings import read_settings
+        from mephisto_tasks.storage.results import read_settings
 
         launched = read_settings(data_dir, task_name)
         masters_only = launched is not None and bool(launched.settings.get("blueprint.workers.masters"))

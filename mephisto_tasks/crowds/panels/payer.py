@@ -21,7 +21,7 @@ from mephisto_tasks.crowds.link.datastore import LinkDatastore, open_datastore, 
 from mephisto_tasks.crowds.panels.panel import NO_PANEL, Meaning, PanelStatuses, panel_named, plain_status
 from mephisto_tasks.payments.ledger import Owed, Payment, Proposal, Remaining
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.run_settings import newest_settings
+from mephisto_tasks.storage.results import newest_settings
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.text import clean_label
 

@@ -24,7 +24,7 @@ from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, Uncer
 from mephisto_tasks.crowds.prolific.store import COMPLETE, PROVIDER, ProlificStore
 from mephisto_tasks.payments.ledger import LISTED_LATE_S, Ledger, Note, Owed, Payment, Proposal, Rejection, Remaining
 from mephisto_tasks.payments.policy import PayError, money
-from mephisto_tasks.storage.run_settings import newest_settings
+from mephisto_tasks.storage.results import newest_settings
 from mephisto_tasks.storage.work import Work
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.statistics.core.formatting import counted

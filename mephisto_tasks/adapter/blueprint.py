@@ -24,7 +24,7 @@ from mephisto.data_model.worker import Worker
 from mephisto.operations import registry
 
 from mephisto_tasks.adapter.task_runner import StudyTaskRunner, one_unit
-from mephisto_tasks.admission.visits import NoSite, Site
+from mephisto_tasks.admission.visits import Site
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import TaskConfig, hydra_arguments
 from mephisto_tasks.crowds.registry import register_providers
@@ -63,7 +63,7 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
 
     study: Study | None = None
     serving: Serving = field(default_factory=Serving)
-    site: Site = field(default_factory=NoSite)
+    site: Site = field(default_factory=Site)
     site_requirements: list[dict[str, Any]] = field(default_factory=list)
 
 

@@ -312,7 +312,7 @@ def _served(task: str, config: DictConfig, data_dir: Path, *, is_planned: bool) 
     from mephisto_tasks.annotation.build import judge_of
     from mephisto_tasks.annotation.config import StaticConfig
     from mephisto_tasks.config.stopping import StoppingSettings
-    from mephisto_tasks.launch.preparation import check_dialogues, checked_settings, judgements_served
+    from mephisto_tasks.launch.preparation import check_dialogues, checked_settings
 
     blueprint, asked = config.mephisto.blueprint, config.copy()
     if is_planned and (blueprint.margin is None or blueprint.max_dialogues is None):
@@ -322,10 +322,10 @@ def _served(task: str, config: DictConfig, data_dir: Path, *, is_planned: bool) 
     elif is_planned:
         asked.mephisto.blueprint.stop = "decided"
     settings = checked_settings(task, asked)
-    check_dialogues(settings, data_dir)
+    served = check_dialogues(settings, data_dir)
     if isinstance(settings, StaticConfig):
         judge_of(settings.model_copy(update={name: blueprint[name] for name in ("judge", "judge_max_cost")}))
-    return judgements_served(settings, data_dir)
+    return served
 
 
 def _plain(value: Any) -> Any:

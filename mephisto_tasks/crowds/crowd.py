@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 from pydantic import BaseModel, Field
 
-from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, NoSite, Site
+from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Site
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
@@ -69,7 +69,7 @@ class CrowdSetup:
 
     qualifications: list[dict[str, Any]] = field(default_factory=list)  # Mephisto's, which workers must have or lack
     site_requirements: list[dict[str, Any]] = field(default_factory=list)  # that its site checks, in the site's terms
-    site: Site = field(default_factory=NoSite)  # where raters go in the end
+    site: Site = field(default_factory=Site)  # where raters go in the end
     guard: Guard | None = None  # who may see the pages
     # Path → what answers the site's own calls (POST) there.
     site_calls: dict[str, Handler] = field(default_factory=dict)

@@ -36,7 +36,7 @@ from mephisto_tasks.workers.qualifications import fail_who_was_cut_off
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
 from parlai_humaneval._util.terminal import plain_logs
-from parlai_humaneval.materials.consent import Consent, load_consent
+from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.backends.human import Desk, offered
 from parlai_humaneval.models.zoo.entries import load_zoo
@@ -185,11 +185,12 @@ def launchable(
     return facts if judge is None else facts.model_copy(update={"judge": f"{judge.name}@{judge.version}"})
 
 
-def check_dialogues(settings: TaskConfig, data_dir: Path) -> None:
-    """Raises ConfigError where finished dialogues that are there serve fewer judgements than the study may take."""
+def check_dialogues(settings: TaskConfig, data_dir: Path) -> int | None:
+    """How many judgements the dialogues serve whichever pair needs them; None: that shows only when they are there. Raises
+    ConfigError where they serve fewer than the study may take."""
     there = pairings(settings, data_dir) if isinstance(settings, StaticConfig) else None
     if not there or not isinstance(settings, StaticConfig):
-        return
+        return None
     possible = min(map(math.prod, there.values()))
     if settings.is_decided:
         try:
@@ -202,12 +203,7 @@ def check_dialogues(settings: TaskConfig, data_dir: Path) -> None:
             " pairings",
             try_="add dialogues, or plan for a larger gap",
         )
-
-
-def judgements_served(settings: TaskConfig, data_dir: Path) -> int | None:
-    """How many judgements the dialogues serve whichever pair needs them; None: that shows only when they are there."""
-    there = pairings(settings, data_dir) if isinstance(settings, StaticConfig) else None
-    return min(map(math.prod, there.values())) if there else None
+    return possible
 
 
 def unknown_models(models: Sequence[str], zoo_files: Sequence[str]) -> list[str]:
@@ -246,10 +242,6 @@ def data_directory(data_dir: Path) -> Iterator[None]:
 
 def shut(folder: Path) -> str:
     return f"chmod -R o-rwx {shlex.quote(str(folder))}"
-
-
-def consent_of(settings: TaskConfig) -> Consent | None:
-    return load_consent(Path(settings.consent_file).expanduser()) if settings.consent_file else None
 
 
 def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: str) -> Iterator[str]:

@@ -182,14 +182,6 @@ def page_packet(text: str) -> PagePacket:
     return validated(PagePacket, raw)
 
 
-def error_packet(subject_id: str, sentence: str, *, fatal: bool, reason: str | None = None) -> Packet:
-    """An error for a page; ``fatal``: trying again is of no use; ``reason``: a word for pages that need one."""
-    data: dict[str, Any] = {"error": sentence, "fatal": fatal}
-    if reason is not None:
-        data["reason"] = reason
-    return {"packet_type": ERROR, "subject_id": subject_id, "data": data}
-
-
 def encode(packet: Packet) -> str:
     """A packet as compact JSON that can be sent whatever a model wrote in it."""
     text = json.dumps(packet, ensure_ascii=False, separators=(",", ":"))

@@ -16,7 +16,7 @@ from aiohttp import WSCloseCode
 from mephisto_tasks.server import packets
 from mephisto_tasks.server.agents import Agent, AgentBook, AwakeTime, Connection
 from mephisto_tasks.server.packets import Packet
-from mephisto_tasks.server.security import PageErrors
+from mephisto_tasks.server.security import PageErrors, new_token
 from parlai_humaneval.i18n.translate import phrase, phrases
 
 logger = logging.getLogger(__name__)
@@ -156,7 +156,8 @@ class Router:
         data = details["data"]
         if data.get("agent_id") is not None:
             agent = self.agents.find_or_create(data["agent_id"])
-            data["agent_token"] = agent.issue_token()
+            # Made once: every page that registers for the agent later has the same.
+            data["agent_token"] = agent.token = agent.token or new_token()
             agent.last_seen = self.awake.now()
         waiting = self._requests.pop(data.get("request_id", ""), None)
         if waiting is None or waiting.done():

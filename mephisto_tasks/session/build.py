@@ -16,9 +16,9 @@ from mephisto_tasks.config.task import TaskConfig, resolve_file
 from mephisto_tasks.control.orders import ORDERS, Order, Steered
 from mephisto_tasks.payments.policy import DOLLARS, money
 from mephisto_tasks.session.resume import Difference, going_on
-from mephisto_tasks.session.study import Study, already_over, refuse_to_go_on_without
+from mephisto_tasks.session.study import Study, refuse_to_go_on_without
 from mephisto_tasks.storage.logs import DECISIONS
-from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, failed_tries, finished_by_worker, past_practices
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, finished_by_worker, past_practices
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, cut_off_units, last_seen
 from mephisto_tasks.workers.qualifications import resets_by_id
@@ -242,9 +242,13 @@ class Setup(Generic[C]):
             # Failed tries of earlier launches stay failed, but for those from before a worker's practice was reset.
             resets = resets_by_id(self.data_dir, study.config.onboarding_qualification)
             for worker, past in past_practices(self.data_dir, self.task_name, resets).items():
-                study.practice_tries_used[worker] = failed_tries(past, len(study.practice.items))
+                tries = (len(choices) == len(study.practice.items) and "bad" in choices for choices in past.choices)
+                study.practice_tries_used[worker] = sum(tries)
         if study.monitor is not None and study.monitor.is_over:
-            raise already_over(self.task_name, study.monitor.standing())
+            standing, task_name = study.monitor.standing(), self.task_name
+            how = "begin another study: task_name=…" if standing.ended == "decided" else "raise max_dialogues to go on"
+            see = f"see it with `parlai-humaneval report --task-name {task_name}`"
+            raise NothingToDo(str(standing), where=f"task {task_name!r}", try_=(see, how))
         if study.allocator.remaining == 0:
             raise _nothing_to_do(self.task_name, what, more, steered)
         return study

@@ -70,12 +70,6 @@ def settings_that_differ(
             yield f"{within}.{name}", then[name], value
 
 
-def options_that_differ(model: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
-    for name in sorted({*then, *now}):
-        if then.get(name) != now.get(name):
-            yield f"option {name} of the model {model}", then.get(name), now.get(name)
-
-
 E = TypeVar("E")
 
 _BESIDE = (

@@ -44,10 +44,6 @@ class StoredUnits:
     units: Iterator[Found]
 
 
-def data_dir_of_path(path: Path) -> Path:
-    return path.parent if path.name == "database.db" else path
-
-
 def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
     """Units of the tasks ``names``, or of all tasks that ParlAI's blueprints ran. Raises ResultsError."""
     tasks = [(str(name), str(kind)) for name, kind in query(data_dir, "tasks_of_type")]

@@ -107,11 +107,6 @@ def practice_logs(
     return dict(events)
 
 
-def failed_tries(practice: OnboardingRecord, items: int) -> int:
-    """How many complete attempts have a wrong choice; ``items``: choices of a complete attempt."""
-    return sum(len(choices) == items and "bad" in choices for choices in practice.choices)
-
-
 QUERIES: dict[str, str] = dict(
     re.findall(r"^-- (\w+).*\n((?:.+\n)+)", Path(__file__).with_name("queries.sql").read_text(encoding="utf-8"), re.M)
 )

@@ -119,7 +119,9 @@ def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, fai
 
 def resets_by_id(data_dir: Path, qualification: str | None) -> dict[str, float]:
     """Mephisto's worker id → when they were last allowed to begin the practice of this qualification anew."""
-    resets = logs.practice_resets(data_dir, qualification) if qualification else {}
+    notes = logs.NOTES.read(data_dir) if qualification else []
+    mine = (one for one in notes if (one.event, one.qualification) == ("practice_reset", qualification))
+    resets = {one.worker: one.at for one in mine}
     workers = known_workers(data_dir) if resets else {}
     return {workers[name].worker_id: at for name, at in resets.items() if name in workers}
 

@@ -85,7 +85,7 @@ DECLINED = (
 )
 
 
-class Reception:
+class Reception(visits.Site):
     """Receives the visitors of one launch; visits of a task go on over its launches."""
 
     declined = DECLINED  # what they read who do not want to take part: title and text

@@ -225,7 +225,7 @@ class HitFollower:
             if state in ("over", "submitted") and self._take_off(hit_id):
                 ended += state == "over"
                 if state == "submitted":  # without our page: it is paid unless it is rejected, and still to be done
-                    self._control.live_run.task_launcher.note_paid_in_vain()
+                    self._control.live_run.task_launcher.paid_in_vain += 1
                     if not self._control.paused:
                         self._control.keep_open()
         if ended:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,7 +162,7 @@ def launch(
     if data_dir.is_dir() and is_alive(data_dir, task_name) and not only_total:
         change_running(task, settings_of(config), data_dir, task_name, yes)
         return
-    agree = printer_of_total(as_json) if only_total else asker(yes)
+    agree: Agree = partial(show_total, as_json) if only_total else partial(ask_about_total, yes)
     stop = launching.stop_on_signals()
     try:
         with launching.run_launch(task, config, data_dir, options.waiting_for, agree, stop) as run:
@@ -186,36 +187,29 @@ def launch(
         raise click.exceptions.Exit(1)
 
 
-def printer_of_total(as_json: bool) -> Agree:
-    def show(total: Quote) -> None:
-        if as_json:
-            click.echo(total.model_dump_json(indent=2))
-        else:
-            print_total(total)
-            if total.refusal is not None:
-                click.echo(f"A launch would be refused: {CommandError(total.refusal, try_=total.advice)}", err=True)
-        raise click.exceptions.Exit(0)
-
-    return show
-
-
-def asker(yes: bool) -> Agree:
-    """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
-
-    def ask(total: Quote) -> None:
-        if not (total.is_real or total.shown_only):
-            return
+def show_total(as_json: bool, total: Quote) -> None:
+    if as_json:
+        click.echo(total.model_dump_json(indent=2))
+    else:
         print_total(total)
         if total.refusal is not None:
-            raise CommandError(total.refusal, try_=total.advice)
-        if total.is_real:
-            options.confirm(
-                yes,
-                why=f"this spends real money, up to {total.money(total.total)}, and ",
-                otherwise="Nothing was created, and nothing was spent.",
-            )
+            click.echo(f"A launch would be refused: {CommandError(total.refusal, try_=total.advice)}", err=True)
+    raise click.exceptions.Exit(0)
 
-    return ask
+
+def ask_about_total(yes: bool, total: Quote) -> None:
+    """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
+    if not (total.is_real or total.shown_only):
+        return
+    print_total(total)
+    if total.refusal is not None:
+        raise CommandError(total.refusal, try_=total.advice)
+    if total.is_real:
+        options.confirm(
+            yes,
+            why=f"this spends real money, up to {total.money(total.total)}, and ",
+            otherwise="Nothing was created, and nothing was spent.",
+        )
 
 
 def print_total(total: Quote) -> None:

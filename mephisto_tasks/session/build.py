@@ -16,7 +16,7 @@ from mephisto_tasks.config.task import TaskConfig, resolve_file
 from mephisto_tasks.control.orders import ORDERS, Order, Steered
 from mephisto_tasks.payments.policy import DOLLARS, money
 from mephisto_tasks.session.resume import Difference, going_on
-from mephisto_tasks.session.study import Study, refuse_to_go_on_without
+from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, finished_by_worker, past_practices
 from mephisto_tasks.storage.sqlite import Saving
@@ -30,6 +30,7 @@ from parlai_humaneval.materials.instructions import Instructions, load_instructi
 from parlai_humaneval.planning.inputs import ONBOARDING_MINUTES
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.stopping.events import Began
 from parlai_humaneval.techniques.registry import techniques
 
 if TYPE_CHECKING:
@@ -117,8 +118,16 @@ class Setup(Generic[C]):
     ) -> StoppingMonitor | None:
         """The monitor, if the study stops once it reaches a decision; ``asked``: models, groups, setting.
         ``judge``: name, version of one whose predictions are taken off what raters say."""
-        if not self.config.is_decided:
-            refuse_to_go_on_without(self.data_dir, self.task_name)
+        config, data_dir, task_name = self.config, self.data_dir, self.task_name
+        events = DECISIONS.read(data_dir, task_name)
+        if not config.is_decided:
+            if DECISIONS.exists(data_dir, task_name):
+                began = next((event.technique for event in events if isinstance(event, Began)), "")
+                of_what = f" ({began})" if began else ""
+                raise ConfigError(
+                    f"task {task_name!r}{of_what} began with stop=decided, which drew every dialogue of it",
+                    try_="set stop=decided, with the same technique, margin and alpha, or begin another study: task_name=…",
+                )
             return None
         if self.registered_judge not in ("", judge):
             raise ConfigError(
@@ -128,9 +137,7 @@ class Setup(Generic[C]):
             )
         from mephisto_tasks.session import stopping  # its statistics take a while to load
 
-        config, data_dir, task_name = self.config, self.data_dir, self.task_name
         models, groups, setting = asked()
-        events = DECISIONS.read(data_dir, task_name)
         finished = finished_by_worker(data_dir, task_name)
         if finished and not events:
             raise ConfigError(

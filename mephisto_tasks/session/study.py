@@ -8,17 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from mephisto_tasks.admission.visits import StudyState
-from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.control.orders import Field, Group, Order, Steered, fold
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Presence, so_far
 from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.practice import PracticeLoop
-from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
@@ -30,21 +27,10 @@ from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
 from parlai_humaneval.schema.records import HUMAN, ModelHealth
 from parlai_humaneval.schema.steps import FeedbackAnswer, FeedbackStep, Notice, Progress
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.stopping.events import Began, StoppingStatus
+from parlai_humaneval.stopping.events import StoppingStatus
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import StoppingMonitor
-
-
-def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
-    """Raise where a task that stops once it reaches a decision is launched as another one. Raises ConfigError."""
-    if DECISIONS.exists(data_dir, task_name):
-        techniques = [event.technique for event in DECISIONS.read(data_dir, task_name) if isinstance(event, Began)]
-        of_what = f" ({techniques[0]})" if techniques and techniques[0] else ""
-        raise ConfigError(
-            f"task {task_name!r}{of_what} began with stop=decided, which drew every dialogue of it",
-            try_="set stop=decided, with the same technique, margin and alpha, or begin another study: task_name=…",
-        )
 
 
 LITTLE = 0.2

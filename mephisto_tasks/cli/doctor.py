@@ -29,6 +29,7 @@ from parlai_humaneval._util import installing
 from parlai_humaneval._util.files import open_to_strangers
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import WrongUsage
+from parlai_humaneval.cli.options import table_console
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
@@ -106,7 +107,6 @@ def _print(findings: Sequence[Finding], checked: Sequence[Checked] | None) -> No
     from rich.table import Table
 
     from parlai_humaneval.cli.models import table_of
-    from parlai_humaneval.cli.options import table_console
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for _ in range(3):

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options
-from mephisto_tasks.config.files import check_models, technique_of_file
-from mephisto_tasks.control.snapshot import one_line
+from mephisto_tasks.config.files import check_models, check_typed, technique_of_file
+from mephisto_tasks.config.names import BLUEPRINT, ROOT
+from mephisto_tasks.control.snapshot import done_words, is_alive, one_line, so_far
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import say, say_json
@@ -28,8 +30,6 @@ from parlai_humaneval.statistics.core.formatting import sentence
 from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mephisto_tasks.crowds.crowd import Agree
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import RunningStudy
@@ -42,7 +42,6 @@ _MOST = 24  # Letters of a default in the list; all of it stands where a setting
 
 def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
     """Print all settings of a task, those named, or those of a place; ``conf=NAME``: whose defaults. Raises ConfigError."""
-    from mephisto_tasks.config.names import ROOT
     from mephisto_tasks.crowds.registry import crowds
     from mephisto_tasks.launch.config_reference import list_settings, one_setting
 
@@ -133,7 +132,6 @@ def launch(
         click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
     with options.waiting_for(options.LOADING), collector_off():
         from mephisto_tasks.cli.steer import change_running
-        from mephisto_tasks.control.snapshot import is_alive
         from mephisto_tasks.crowds.registry import crowd_in, crowds
         from mephisto_tasks.launch import config as settings
         from mephisto_tasks.launch import launch as launching
@@ -235,8 +233,6 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
     if wrong:
         raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")
-    from mephisto_tasks.config.files import check_typed
-    from mephisto_tasks.config.names import BLUEPRINT
 
     for setting in settings:
         name, _, value = setting.partition("=")
@@ -345,7 +341,6 @@ def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
 
 
 def _on_bar(run: RunningStudy) -> dict[str, Any]:
-    from mephisto_tasks.control.snapshot import done_words, so_far
 
     groups, deciding = run.study.progress(), run.study.deciding_now()
     done, wanted = so_far(groups, deciding)

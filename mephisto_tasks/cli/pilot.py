@@ -378,7 +378,6 @@ def _collected(main: _MainStudy, name: str | None, dialogues: int, raters: int |
 
 def _of_dialogues(conf: str, overrides: Sequence[str]) -> tuple[str, list[str]]:
     """Of the settings of the main study, those that shape a dialogue."""
-    from mephisto_tasks.config.files import read_short_conf
     from mephisto_tasks.config.stopping import StoppingSettings
     from mephisto_tasks.crowds.registry import crowds
 

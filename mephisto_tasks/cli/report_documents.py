@@ -16,16 +16,15 @@ from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.registry import CheckError, Scope
 from parlai_humaneval.report.build import build_report
-from parlai_humaneval.report.document import Excluded, Left
+from parlai_humaneval.report.document import Document, Excluded, Left, TaskFacts
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.tables.columns import Tables
 
 if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Kind
-    from parlai_humaneval.report.document import Document, TaskFacts
-    from parlai_humaneval.tables.columns import Tables
 
 
 PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial)."

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from omegaconf import DictConfig
 from pydantic import BaseModel, Field
 
 from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Site
@@ -26,7 +27,6 @@ from mephisto_tasks.workers.roster import SiteBlocks
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
-    from omegaconf import DictConfig
 
     from mephisto_tasks.admission.identity import Reception
     from mephisto_tasks.crowds.signing import SignedIds

@@ -85,7 +85,7 @@ def changes(before: Settings, now: Settings, groups: Sequence[GroupStatus], task
     staying = {model for group in kept for model in group.models}
     retired = sorted({model for group in left for model in group.models} - staying)
     stopped = [group for group in left if not set(group.models) & set(retired)]
-    orders = [
+    orders: list[Order] = [
         *(RetireModel(model=model, by="launch") for model in retired),
         *(StopGroup(models=group.models, setting=group.setting, by="launch") for group in stopped),
     ]

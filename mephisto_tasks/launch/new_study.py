@@ -24,6 +24,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.models.selection import Given, named_apart, specs_of
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
 from parlai_humaneval.planning.inputs import FEE, HOURLY_WAGE, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import collection_of, layout
 from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study, power_of
@@ -189,7 +190,13 @@ def draft(choices: Choices, path: Path) -> Draft:
         checked_settings(entry.name, config)
         if entry.name in plannable():
             estimate = _estimate(choices, settings, config)
-            settings = _completed(entry, settings, estimate)
+            # With the amount of the plan, and a reward where raters expect one, unless they were chosen.
+            is_open = estimate.amount is None or settings.get("stop") == "decided"
+            planned = {} if is_open else {entry.amount: estimate.amount}
+            planned |= {} if estimate.generated is None else {"num_dialogues": estimate.generated}
+            reward = {"task_reward": estimate.reward} if is_paid(str(settings.get("place") or "local")) else {}
+            given = {name: value for name, value in settings.items() if value not in (None, "")}
+            settings = {**planned, **reward, **given}
             if settings.get("stop") == "decided":
                 remark = DECIDED
             elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
@@ -327,16 +334,6 @@ def is_paid(place: str) -> bool:
     return any(not crowd.is_practice for crowd in crowds() if crowd.place == place)
 
 
-def _completed(entry: Technique, settings: dict[str, Any], estimate: Estimate) -> dict[str, Any]:
-    """With the amount of the plan, and a reward where raters expect one, unless they were chosen."""
-    is_open = estimate.amount is None or settings.get("stop") == "decided"
-    planned = {} if is_open else {entry.amount: estimate.amount}
-    planned |= {} if estimate.generated is None else {"num_dialogues": estimate.generated}
-    reward = {"task_reward": estimate.reward} if is_paid(str(settings.get("place") or "local")) else {}
-    given = {name: value for name, value in settings.items() if value not in (None, "")}
-    return {**planned, **reward, **given}
-
-
 def _lines(
     entry: Technique,
     settings: Mapping[str, Any],
@@ -432,7 +429,6 @@ class FirstReply(BaseModel):
 def first_reply(name: str, zoo_files: Sequence[str] = ()) -> FirstReply:
     """Ask a model once; one that would have to be downloaded or trained is not asked."""
     from parlai_humaneval.models.check import check, try_out
-    from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
 
     parlai_without_torch()
     try:

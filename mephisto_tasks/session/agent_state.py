@@ -114,11 +114,12 @@ class LiveAgentState(AgentState):
     def _save_data(self) -> None:
         with self._lock:
             stored = self.get_data()
-            if _step(self.current_update).get("kind") == "end":
+            page = self.current_update
+            if page and _step(page).get("kind") == "end":
                 # The way back to a panel holds its code, and may hold the rater's id there: neither belongs into a record.
-                state = self.current_update["state"]
+                state = page["state"]
                 stored["last_page"] = {
-                    **self.current_update,
+                    **page,
                     "state": {**state, "step": {**state["step"], "redirect": None}},
                 }
             # dumps, not dump: only the former encodes in C, and this runs at every event of every rater.

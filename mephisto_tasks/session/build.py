@@ -15,6 +15,7 @@ from mephisto_tasks.config.names import ConfigError, NothingToDo
 from mephisto_tasks.config.task import TaskConfig, resolve_file
 from mephisto_tasks.control.orders import ORDERS, Order, Steered
 from mephisto_tasks.payments.policy import DOLLARS, money
+from mephisto_tasks.session import stopping
 from mephisto_tasks.session.resume import Difference, going_on
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.logs import DECISIONS
@@ -135,7 +136,6 @@ class Setup(Generic[C]):
                 "or format was changed",
                 try_="put the judge's file back as it was, or register another study before anybody takes part",
             )
-        from mephisto_tasks.session import stopping  # its statistics take a while to load
 
         models, groups, setting = asked()
         finished = finished_by_worker(data_dir, task_name)

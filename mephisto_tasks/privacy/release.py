@@ -275,13 +275,6 @@ class Released:
     review: Path | None
 
 
-def _pictures(rows: Sequence[Mapping[str, Any]], data_dir: Path, tasks: Sequence[str]) -> dict[str, bytes]:
-    """Digest → content of those that are still there."""
-    stores = [image_store(data_dir, task) for task in tasks]
-    found = {digest: [one.read(digest) for one in stores] for digest in sorted({str(row["digest"]) for row in rows})}
-    return {digest: one for digest, contents in found.items() for one in filter(None, contents)}
-
-
 def _write_images(rows: Sequence[Mapping[str, Any]], pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     """Pictures by their digests, and a table of whose they are; nothing, where there are none."""
     if not rows:
@@ -330,7 +323,10 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     if images and not wanted.with_images:
         left_out.append(f"{counted(len(images), 'picture')} of messages and replies.")
         images = []
-    pictures = _pictures(images, data_dir, wanted.tasks)
+    stores = [image_store(data_dir, task) for task in wanted.tasks]
+    digests = sorted({str(row["digest"]) for row in images})
+    read = {digest: [store.read(digest) for store in stores] for digest in digests}
+    pictures = {digest: one for digest, contents in read.items() for one in filter(None, contents)}
     card = card_of(
         clean,
         tasks=wanted.tasks,

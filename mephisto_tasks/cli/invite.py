@@ -57,34 +57,6 @@ def show_code(link: str) -> None:
         segno.make(link, error="l", micro=False).terminal(compact=True)
 
 
-def write_links(file: Path, made: Sequence[Invitation], links: Sequence[str]) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["name", "email", "link"])
-    for invitation, link in zip(made, links, strict=True):
-        writer.writerow([guarded(invitation.name), guarded(invitation.email), link])
-    write_private(file, text.getvalue().encode())
-
-
-def print_links(
-    made: Sequence[Invitation], links: Sequence[str], task_name: str, file: Path | None, qr: str | None
-) -> None:
-    until = _time(made[0].expires)
-    if made[0].seats is not None:
-        click.echo(f"Up to {made[0].seats} people can take part in {task_name} with this link until {until}:")
-    else:
-        click.echo(f"Invitations to {task_name}, valid until {until}. Each link is for one person:")
-    width = max(cell_len(invitation.name) for invitation in made)
-    for invitation, link in zip(made, links, strict=True):
-        click.echo(f"  {set_cell_size(invitation.name, width)}  {link}")
-    if len(links) == 1:
-        show_code(links[0])
-    if file is not None:
-        click.echo(f"Links → {file} (only you can read this file)")
-    if qr is not None:
-        click.echo(f"QR codes → {qr}")
-
-
 def print_invitations(
     invitations: Sequence[Invitation], task_name: str, as_json: bool, pseudonym_of: Callable[[str], str]
 ) -> None:
@@ -204,7 +176,12 @@ def invite(
             err=True,
         )
     if file is not None:
-        write_links(file, made, links)
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["name", "email", "link"])
+        for invitation, link in zip(made, links, strict=True):
+            writer.writerow([guarded(invitation.name), guarded(invitation.email), link])
+        write_private(file, text.getvalue().encode())
     named = [(invitation.name, link) for invitation, link in zip(made, links, strict=True)]
     codes = [] if codes_folder is None else write_codes(codes_folder, named)
     note_written(data_dir, [task_name], "links", [*([] if file is None else [file]), *codes])
@@ -213,7 +190,20 @@ def invite(
         files = {"file": None if file is None else str(file), "codes": [str(path) for path in codes]}
         say_json({"task": task_name, "invitations": rows, **files})
     else:
-        print_links(made, links, task_name, file, qr)
+        until = _time(made[0].expires)
+        if made[0].seats is not None:
+            click.echo(f"Up to {made[0].seats} people can take part in {task_name} with this link until {until}:")
+        else:
+            click.echo(f"Invitations to {task_name}, valid until {until}. Each link is for one person:")
+        width = max(cell_len(invitation.name) for invitation in made)
+        for invitation, link in zip(made, links, strict=True):
+            click.echo(f"  {set_cell_size(invitation.name, width)}  {link}")
+        if len(links) == 1:
+            show_code(links[0])
+        if file is not None:
+            click.echo(f"Links → {file} (only you can read this file)")
+        if qr is not None:
+            click.echo(f"QR codes → {qr}")
 
 
 def base_address(data_dir: Path, task_name: str, url: str | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import tempfile
@@ -27,7 +26,7 @@ from mephisto_tasks.workers.roster import known_workers, names_of
 from parlai_humaneval._util import __version__
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
-from parlai_humaneval._util.text import write_rows
+from parlai_humaneval._util.text import csv_text
 from parlai_humaneval.display.images import SUFFIX
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.records import JudgementRecord, Rated
@@ -279,9 +278,7 @@ def _write_images(rows: Sequence[Mapping[str, Any]], pictures: Mapping[str, byte
     """Pictures by their digests, and a table of whose they are; nothing, where there are none."""
     if not rows:
         return []
-    text = io.StringIO(newline="")
-    write_rows(text, list(rows[0]), (list(row.values()) for row in rows))
-    written = {folder / "images.csv": text.getvalue().encode()}
+    written = {folder / "images.csv": csv_text(rows[0], (row.values() for row in rows)).encode()}
     written |= {folder / f"{digest}{SUFFIX}": content for digest, content in pictures.items()}
     for path, content in written.items():
         path.write_bytes(content)
@@ -356,13 +353,12 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         made = viewer_files(entries(clean, pictures), title=card.name, note=note, pictures=pictures)
         views = write_viewer(made, wanted.folder / "viewer", force=wanted.force)
     if anonymizer.reviews:
-        text = io.StringIO(newline="")
         rows = (
             (found.mark, found.text, review.table, review.column, review.row, found.before, found.after)
             for review in anonymizer.reviews
             for found in [review.found]
         )
-        write_rows(text, ("mark", "found", "table", "column", "row", "before", "after"), rows)
-        write_private(wanted.review, text.getvalue().encode())
+        columns = ("mark", "found", "table", "column", "row", "before", "after")
+        write_private(wanted.review, csv_text(columns, rows).encode())
     files = [*(wanted.folder / path.name for path in written), *views]
     return Released(card, files, wanted.review if anonymizer.reviews else None)

@@ -94,8 +94,8 @@ class InvitationDoor:
             if worker is None:
                 token = self._visitors.signed(secrets.token_hex(8))
             _let_in(invitation, self._book.refusal(invitation.invitation_id, worker))
-        invitation = parameters[INVITATION].rstrip(MAILED)
-        return None if token is None else Entry({INVITATION: invitation, VISITOR: token}, token)
+        seen = parameters[INVITATION].rstrip(MAILED)
+        return None if token is None else Entry({INVITATION: seen, VISITOR: token}, token)
 
     def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         return None

@@ -125,12 +125,7 @@ def blueprint_of(task: str) -> type[StudyBlueprint]:
     else:
         from mephisto_tasks.annotation.config import StaticConfig as settings
     name = entry.name.title().replace("_", "") + "Blueprint"
-    members = {
-        "BLUEPRINT_TYPE": entry.name,
-        "CONFIG": settings,
-        "__doc__": entry.line,
-        "__module__": __name__,
-    }
+    members = {"BLUEPRINT_TYPE": entry.name, "CONFIG": settings, "__doc__": entry.line, "__module__": __name__}
     blueprint: type[StudyBlueprint] = type(name, (StudyBlueprint,), members)
     registry.register_mephisto_abstraction()(blueprint)
     return blueprint

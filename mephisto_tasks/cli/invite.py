@@ -57,6 +57,15 @@ def show_code(link: str) -> None:
         segno.make(link, error="l", micro=False).terminal(compact=True)
 
 
+def write_links(file: Path, made: Sequence[Invitation], links: Sequence[str]) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["name", "email", "link"])
+    for invitation, link in zip(made, links, strict=True):
+        writer.writerow([guarded(invitation.name), guarded(invitation.email), link])
+    write_private(file, text.getvalue().encode())
+
+
 def print_invitations(
     invitations: Sequence[Invitation], task_name: str, as_json: bool, pseudonym_of: Callable[[str], str]
 ) -> None:
@@ -176,12 +185,7 @@ def invite(
             err=True,
         )
     if file is not None:
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["name", "email", "link"])
-        for invitation, link in zip(made, links, strict=True):
-            writer.writerow([guarded(invitation.name), guarded(invitation.email), link])
-        write_private(file, text.getvalue().encode())
+        write_links(file, made, links)
     named = [(invitation.name, link) for invitation, link in zip(made, links, strict=True)]
     codes = [] if codes_folder is None else write_codes(codes_folder, named)
     note_written(data_dir, [task_name], "links", [*([] if file is None else [file]), *codes])

@@ -236,17 +236,6 @@ def agreed(data_dir: Path, tasks: Collection[str], people: Collection[str]) -> R
     )
 
 
-def check_covered(found: ReleaseConsent, people: Collection[str], without_text: str) -> None:
-    """Nothing is released that somebody did not agree to, unless ``without_text`` says why. Raises ReleaseError."""
-    if not found.uncovered or (not found.texts and without_text.strip()):
-        return
-    if not found.texts:
-        raise ReleaseError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
-    names = f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}"
-    what = WORDS["uncovered"].format(number=len(found.uncovered), people=len(people), names=names)
-    raise ReleaseError(what, try_=WORDS["uncovered_advice"])
-
-
 @dataclass(frozen=True)
 class Wanted:
     """``without_text``: why no consent text is here; ``regions``: ISO codes whose telephone numbers are found without +."""
@@ -311,7 +300,14 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         found = agreed(data_dir, wanted.tasks, people)
     if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
         left_out.append(WORDS["log_left_out"])
-    check_covered(found, people, wanted.without_text)
+    if found.uncovered and (
+        found.texts or not wanted.without_text.strip()
+    ):  # somebody did not agree, or nobody was asked
+        if not found.texts:
+            raise ReleaseError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
+        names = f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}"
+        what = WORDS["uncovered"].format(number=len(found.uncovered), people=len(people), names=names)
+        raise ReleaseError(what, try_=WORDS["uncovered_advice"])
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
     anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse, digests=wanted.with_images)

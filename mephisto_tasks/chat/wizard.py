@@ -238,27 +238,23 @@ class PartnerRoom:
             partner.sent, partner.errand = (errand, after), None
 
     def _show(self, partner: _Partner) -> None:
-        self._note_change(partner)
+        before, now = partner.errand, self._desk.in_hand(partner.agent_id)
+        if before is not now:
+            said = [] if before is None else [t(NO_LONGER)]
+            if now is not None:
+                last = before or (partner.sent[0] if partner.sent else None)
+                known = partner.numbers.get(now.conversation)
+                number = partner.numbers.setdefault(now.conversation, len(partner.numbers) + 1)
+                if partner.sent is not None and partner.sent[0].heard == now.heard:
+                    said.append(t(NOT_SHOWN))
+                elif last is not None and last.conversation != now.conversation:
+                    said.append(t(ANOTHER) if known is None else t(BACK, number=number))
+            partner.errand = now
+            notice = steps.Notice(level="info", text=joined(said))
+            partner.notice = ("" if now is None else now.errand_id, notice) if said else None
         state = self._state(partner)
         if partner.here and (partner.shown is None or partner.shown.model_copy(update={"version": 0}) != state):
             self._send(partner, state)
-
-    def _note_change(self, partner: _Partner) -> None:
-        before, now = partner.errand, self._desk.in_hand(partner.agent_id)
-        if before is now:
-            return
-        said = [] if before is None else [t(NO_LONGER)]
-        if now is not None:
-            last = before or (partner.sent[0] if partner.sent else None)
-            known = partner.numbers.get(now.conversation)
-            number = partner.numbers.setdefault(now.conversation, len(partner.numbers) + 1)
-            if partner.sent is not None and partner.sent[0].heard == now.heard:
-                said.append(t(NOT_SHOWN))
-            elif last is not None and last.conversation != now.conversation:
-                said.append(t(ANOTHER) if known is None else t(BACK, number=number))
-        partner.errand = now
-        notice = steps.Notice(level="info", text=joined(said))
-        partner.notice = ("" if now is None else now.errand_id, notice) if said else None
 
     def _state(self, partner: _Partner) -> steps.PageState:
         errand = partner.errand

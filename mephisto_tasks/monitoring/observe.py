@@ -98,7 +98,17 @@ class Observer:
         task or no database, at the first look; TableError: records that contradict each other, at the first look."""
         now = self._clock()
         stored = self._read(now)
-        self._ask_sites(now)
+        if self._sites_asked is None or now >= self._sites_asked + SITES_S:
+            self._sites_asked = now
+            try:
+                providers = {run.provider for run in results.stored_runs(self._data_dir, self._task_name)}
+                crowds = map(crowd_of, sorted(providers))
+                self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
+                self._site_problem = None
+            except results.ResultsError:
+                self._sites_asked = None  # said with the answers, which cannot be read either
+            except CrowdError as error:
+                self._site_problem = str(error)
         snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
         is_quiet = snapshot is not None and alive and self._clock() - snapshot.at > QUIET_S
         if snapshot is not None and is_quiet and shutil.disk_usage(self._data_dir).free < LEAST_FREE:
@@ -107,22 +117,6 @@ class Observer:
             snapshot = snapshot.model_copy(update={"trouble": trouble})
         standing = _standing(now, self._task_name, stored, snapshot, alive)
         return standing.model_copy(update={"sites": self._sites, "site_problem": self._site_problem})
-
-    def _ask_sites(self, now: float) -> None:
-        """What cannot be asked stays as it was, with the reason."""
-        if self._sites_asked is not None and now < self._sites_asked + SITES_S:
-            return
-        self._sites_asked = now
-        try:
-            crowds = map(
-                crowd_of, sorted({run.provider for run in results.stored_runs(self._data_dir, self._task_name)})
-            )
-            self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
-            self._site_problem = None
-        except results.ResultsError:
-            self._sites_asked = None  # said with the answers, which cannot be read either
-        except CrowdError as error:
-            self._site_problem = str(error)
 
     def _read(self, now: float) -> _Stored:
         if self._stored is not None and now < self._not_before:

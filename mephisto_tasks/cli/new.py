@@ -21,7 +21,7 @@ from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
     from mephisto_tasks.launch.config_reference import Setting
-    from mephisto_tasks.launch.new_study import Bar, Choices, Draft
+    from mephisto_tasks.launch.new_study import Bar, Choices
 
 BAR = 24  # Letters of the longest bar
 PARTNERS = ("retrieval", "eliza")  # What the only model that is named is compared with
@@ -68,7 +68,7 @@ def new(
             here = [name for name in map(str, named) if "://" not in name]
             specs_of(here, load_zoo(more=map(str, zoo_files)))  # raises ZooError where one of this machine is not there
     with waiting_for(LOADING), collector_off():
-        from mephisto_tasks.launch.new_study import Choices, draft, launch_command, write_study
+        from mephisto_tasks.launch.new_study import Choices, draft, in_words, launch_command, write_study
 
     choices = Choices(technique=task, settings=settings, gap=gap, power=power, wage=wage)
     if not (terminal or yes):
@@ -91,7 +91,13 @@ def new(
             }
         )
         return
-    _print_end(made, written, path)
+    screen = console()
+    for sentence in filter(None, ["" if made.estimate is None else in_words(made.estimate), made.remark]):
+        screen.print(as_written(sentence), soft_wrap=True)
+    for problem in made.problems:
+        screen.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)
+    command = launch_command(path, made.missing)
+    screen.print(as_written(f"Wrote {' and '.join(map(str, written))}. Launch it:  {command}"), soft_wrap=True)
 
 
 def _serve(choices: Choices, path: Path, port: int) -> None:
@@ -217,15 +223,3 @@ def drawn(bars: list[Bar]) -> Text:
         for bar, length in zip(bars, lengths, strict=True)
     )
     return Text("\n".join(lines))
-
-
-def _print_end(made: Draft, written: list[Path], path: Path) -> None:
-    out = console()
-    from mephisto_tasks.launch.new_study import in_words, launch_command
-
-    for sentence in filter(None, ["" if made.estimate is None else in_words(made.estimate), made.remark]):
-        out.print(as_written(sentence), soft_wrap=True)
-    for problem in made.problems:
-        out.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)
-    command = launch_command(path, made.missing)
-    out.print(as_written(f"Wrote {' and '.join(map(str, written))}. Launch it:  {command}"), soft_wrap=True)

@@ -123,7 +123,21 @@ class Observer:
             return self._stored
         began, is_first = time.thread_time(), self._stored is None
         try:
-            self._stored = self._again(now)
+            signs = self._signs()
+            if self._stored is None or signs != self._seen:
+                records = results.read_records(self._data_dir, self._task_name, self._files)
+                practice = results.practice_count(self._data_dir, [self._task_name], self._files)
+                decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
+                stamp = ([_stamp(record) for record in records], practice, decided)
+                if self._document is None or stamp != self._stamp:
+                    known = records[0].technique if records else results.technique_of(self._data_dir, self._task_name)
+                    facts = TaskFacts(tasks=[self._task_name], technique=known or "", practice=practice)
+                    whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
+                    self._document = build_report(whole, self._options, title=self._task_name, task=facts)
+                    self._stamp = stamp
+                self._stored = _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
+                self._seen = signs
+            self._stored = replace(self._stored, read_at=now, problem=None)
         except (results.ResultsError, TableError, PayError, OSError) as error:
             if self._stored is None:
                 raise
@@ -131,23 +145,6 @@ class Observer:
         if not is_first:  # most of the first takes the importing
             self._not_before = now + min(MOST_WAIT_S, (time.thread_time() - began) / SHARE_OF_TIME)
         return self._stored
-
-    def _again(self, now: float) -> _Stored:
-        signs = self._signs()
-        if self._stored is None or signs != self._seen:
-            records = results.read_records(self._data_dir, self._task_name, self._files)
-            practice = results.practice_count(self._data_dir, [self._task_name], self._files)
-            decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
-            stamp = ([_stamp(record) for record in records], practice, decided)
-            if self._document is None or stamp != self._stamp:
-                technique = records[0].technique if records else results.technique_of(self._data_dir, self._task_name)
-                facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
-                whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
-                self._document = build_report(whole, self._options, title=self._task_name, task=facts)
-                self._stamp = stamp
-            self._stored = _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
-            self._seen = signs
-        return replace(self._stored, read_at=now, problem=None)
 
     def _signs(self) -> object:
         """What tells, at little cost, whether anything is stored that was not at the last look."""

@@ -147,11 +147,11 @@ def import_tables(
 def _recognised(files: Sequence[Path], *, plain: bool) -> str:
     """What these files are, where nobody says it; ``plain``: an option says that they are tables. Tells what it took them
     for."""
+    from parlai_humaneval._util.table_files import in_folder, stem
     from parlai_humaneval.importers.readers import saved_by
     from parlai_humaneval.importers.releases import recognised
     from parlai_humaneval.importers.units import LeftOut, json_files, units_of_file
     from parlai_humaneval.tables.columns import TableError
-    from parlai_humaneval.tables.formats import in_folder, stem
 
     first = files[0]
     named = any(in_folder(first, name) for name in TABLES) if first.is_dir() else stem(first) in TABLES

@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from parlai_humaneval._util.table_files import plain_name
 from parlai_humaneval.dialogues.chats import Act, acts_of
 from parlai_humaneval.importers import units
 from parlai_humaneval.importers.units import ImportPlan, Rows, Unit, UnreadableUnit, optional, required, shown
 from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied, json_cell
-from parlai_humaneval.tables.columns import Row, iso_time, plain_name
+from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import STUDY, is_problem
 from parlai_humaneval.techniques.questions import RANGES
 

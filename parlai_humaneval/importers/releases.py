@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
+from parlai_humaneval._util.table_files import ENDINGS, INSPECT, ending, plain_cell, plain_name, read_rows
 from parlai_humaneval.importers import fields
 from parlai_humaneval.importers.fields import PLACE, Data, at, folded, multiplied, nested, opened, take
 from parlai_humaneval.importers.vocabulary import WORDS, guessed_table, identifying
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, Apart, answers_apart, ranked_pairs
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.columns import TableError, plain_name
-from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.schema import TABLES, TableName
 
 _ANY_WORD, _NAME = re.compile(r"~(\w+)"), re.compile(r"[\w-]+")
@@ -195,7 +195,7 @@ def _placed(path: Path) -> list[Data]:
         raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
     file = path.name.partition(".")[0]
     source = {"path": str(path), "folder": path.resolve().parent.name, "file": file}
-    rows = read_rows(path).items()
+    rows = read_rows(path, TableError).items()
     return [{**row, PLACE: {**source, "row": f"{file}-{place + 1}", "place": place}} for place, row in rows]
 
 

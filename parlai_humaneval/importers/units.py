@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
-from parlai_humaneval.tables.columns import Repeats, Row, TableError, plain_name
+from parlai_humaneval._util.table_files import plain_name
+from parlai_humaneval.tables.columns import Repeats, Row, TableError
 from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.questions import CRITERIA
 from parlai_humaneval.techniques.registry import PW_DIALOG, PW_TURN

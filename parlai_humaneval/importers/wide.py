@@ -15,9 +15,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from parlai_humaneval._util.errors import choose_from
+from parlai_humaneval._util.table_files import plain_name
 from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.importers.vocabulary import MOSTLY, NO_CRITERION, SIDES, WORDS, Understood, are_ratings
-from parlai_humaneval.tables.columns import TableError, plain_name, with_our_names
+from parlai_humaneval.tables.columns import TableError, with_our_names
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
 from parlai_humaneval.techniques.questions import CRITERIA
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from parlai_humaneval._util.table_files import plain_cell, read_frame
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.formats import plain_cell, read_frame
 from parlai_humaneval.viewer.entries import entries
 
 CASES = Path(__file__).parents[4] / "shared" / "cases"

@@ -79,24 +79,6 @@ def _without_detoxify() -> Iterator[None]:
             sys.modules["detoxify"] = before
 
 
-def _no_metrics_server() -> None:
-    """Mephisto's Operator opens a metrics port (3031) on all interfaces: both starters become no-ops."""
-    operator: Any = importlib.import_module("mephisto.operations.operator")
-    check_code(operator.Operator.__init__, "dfae99fc")
-    operator.start_metrics_server = lambda args=None: None
-    operator.launch_prometheus_server = lambda args=None: False
-
-
-def _quiet_prints() -> None:
-    """Mephisto's mock provider and task runs print lines that would stand in the middle of a report or of JSON."""
-    mock_unit: Any = importlib.import_module("mephisto.abstractions.providers.mock.mock_unit")
-    task_run: Any = importlib.import_module("mephisto.data_model.task_run")
-    check_code(mock_unit.MockUnit.launch, "dc095d00")
-    check_code(task_run.TaskRun.reserve_unit, "ebb12130")
-    for module in (mock_unit, task_run):
-        module.print = lambda *args, **kwargs: None
-
-
 @contextmanager
 def _one_log_to_stderr() -> Iterator[None]:
     """One handler on standard error replaces Mephisto's on standard output, unless the program has set up its logging."""
@@ -113,13 +95,6 @@ def _one_log_to_stderr() -> Iterator[None]:
         handlers[0].addFilter(PLAIN_RECORDS)
     root.handlers[:] = handlers
     root.setLevel(level)
-
-
-def _prompt_launcher() -> None:
-    """Mephisto's launcher thread sleeps 10 s after its last unit; the process could not end before that."""
-    launcher: Any = importlib.import_module("mephisto.operations.task_launcher")
-    check_code(launcher.TaskLauncher.generate_units, "a809b3c2")
-    launcher.UNIT_GENERATOR_WAIT_SECONDS = 0.5
 
 
 def _sends_by_any_websocket() -> None:
@@ -149,12 +124,6 @@ def _quiet_database_directory() -> None:
         dirs.loaded_data_dir = str(data_dir)
 
 
-def _one_store_of_settings() -> None:
-    """Hydra copies its whole store at each composition, half of the time; here one store copies what it gives out."""
-    config_store: Any = importlib.import_module("hydra.core.config_store")
-    config_store.ConfigStore.__deepcopy__ = lambda self, memo: self
-
-
 def prepare() -> None:
     """Make ``import mephisto`` work on this Python, and quiet; safe to call often, by any thread. Raises UntestedRelease."""
     global _prepared
@@ -175,12 +144,27 @@ def prepare() -> None:
                 importlib.import_module("mephisto.operations.operator")
                 importlib.import_module("mephisto.abstractions.databases.local_database")
                 importlib.import_module("mephisto.abstractions.databases.local_singleton_database")
-        _no_metrics_server()
-        _quiet_prints()
-        _prompt_launcher()
+        # Mephisto's Operator opens a metrics port (3031) on all interfaces: both starters become no-ops.
+        operator: Any = importlib.import_module("mephisto.operations.operator")
+        check_code(operator.Operator.__init__, "dfae99fc")
+        operator.start_metrics_server = lambda args=None: None
+        operator.launch_prometheus_server = lambda args=None: False
+        # Mephisto's mock provider and task runs print lines that would stand in the middle of a report or of JSON.
+        mock_unit: Any = importlib.import_module("mephisto.abstractions.providers.mock.mock_unit")
+        task_run: Any = importlib.import_module("mephisto.data_model.task_run")
+        check_code(mock_unit.MockUnit.launch, "dc095d00")
+        check_code(task_run.TaskRun.reserve_unit, "ebb12130")
+        for module in (mock_unit, task_run):
+            module.print = lambda *args, **kwargs: None
+        # Mephisto's launcher thread sleeps 10 s after its last unit; the process could not end before that.
+        launcher: Any = importlib.import_module("mephisto.operations.task_launcher")
+        check_code(launcher.TaskLauncher.generate_units, "a809b3c2")
+        launcher.UNIT_GENERATOR_WAIT_SECONDS = 0.5
         _sends_by_any_websocket()
         _quiet_database_directory()
-        _one_store_of_settings()
+        # Hydra copies its whole store at each composition, half of the time; here one store copies what it gives out.
+        config_store: Any = importlib.import_module("hydra.core.config_store")
+        config_store.ConfigStore.__deepcopy__ = lambda self, memo: self
         _prepared = True
 
 

@@ -254,10 +254,10 @@ def _programs(*names: str) -> list[str]:
 
 
 def _heroku() -> list[str]:
-    missing = _programs("git", "node", "npm")
-    program = heroku_program()
-    if program is None:
-        where = Path(get_mephisto_tmp_dir()) / "heroku"
+    # Mephisto looks for the command line here, and not on PATH; it would fetch one that is not there.
+    missing, where = _programs("git", "node", "npm"), Path(get_mephisto_tmp_dir()) / "heroku"
+    program = next((folder / "bin" / "heroku" for folder in sorted(where.glob("heroku-cli-*"))), None)
+    if program is None or not program.is_file():
         return [*missing, f"Heroku's command line is not installed: unpack it from {CLI_ADDRESS} into {where}"]
     try:
         known = subprocess.run([program, "auth:whoami"], capture_output=True, timeout=WHOAMI_S, check=False)
@@ -266,13 +266,6 @@ def _heroku() -> list[str]:
     if known.returncode != 0:
         missing.append(f"nobody is logged in to Heroku on this machine: {program} login -i")
     return missing
-
-
-def heroku_program() -> Path | None:
-    """Heroku's command line where Mephisto looks for it, which is not PATH; it would fetch one that is not there."""
-    folders = sorted((Path(get_mephisto_tmp_dir()) / "heroku").glob("heroku-cli-*"))
-    program = folders[0] / "bin" / "heroku" if folders else None
-    return program if program is not None and program.is_file() else None
 
 
 def _ec2(profile: str) -> list[str]:

@@ -21,16 +21,10 @@ from mephisto.abstractions.blueprints.mixins.onboarding_required import Onboardi
 from mephisto.data_model.agent import OnboardingAgent
 from mephisto.data_model.task_run import TaskRunArgs
 from mephisto.data_model.worker import Worker
-from mephisto.operations.registry import (
-    get_architect_from_type,
-    get_crowd_provider_from_type,
-    get_valid_architect_types,
-    get_valid_provider_types,
-    register_mephisto_abstraction,
-)
+from mephisto.operations import registry
 
 from mephisto_tasks.adapter.task_runner import StudyTaskRunner, one_unit
-from mephisto_tasks.admission.visits import NoSite, Site
+from mephisto_tasks.admission.visits import Site
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import TaskConfig, hydra_arguments
 from mephisto_tasks.crowds.registry import register_providers
@@ -69,7 +63,7 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
 
     study: Study | None = None
     serving: Serving = field(default_factory=Serving)
-    site: Site = field(default_factory=NoSite)
+    site: Site = field(default_factory=Site)
     site_requirements: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -133,7 +127,7 @@ def blueprint_of(task: str) -> type[StudyBlueprint]:
         "__module__": __name__,
     }
     blueprint: type[StudyBlueprint] = type(name, (StudyBlueprint,), members)
-    register_mephisto_abstraction()(blueprint)
+    registry.register_mephisto_abstraction()(blueprint)
     return blueprint
 
 
@@ -154,17 +148,14 @@ def build_study(
     # Imported here: they load all that speaks, which a report does not need.
     from mephisto_tasks.session.build import Setup
 
+    setup: Setup[Any] = Setup(config, task, data_dir, task_name, reward, currency)
     if technique(task).engine == "live":
         from mephisto_tasks.chat.build import build_study as build_live
-        from mephisto_tasks.chat.config import InteractiveConfig
 
-        assert isinstance(config, InteractiveConfig)
-        return build_live(Setup(config, task, data_dir, task_name, reward, currency))
+        return build_live(setup)
     from mephisto_tasks.annotation.build import build_study as build_judging
-    from mephisto_tasks.annotation.config import StaticConfig
 
-    assert isinstance(config, StaticConfig)
-    return build_judging(Setup(config, task, data_dir, task_name, reward, currency), task)
+    return build_judging(setup, task)
 
 
 @cache
@@ -172,8 +163,11 @@ def mephisto_settings() -> dict[str, list[str]]:
     """Full name of each setting besides those of a technique → the servers or crowds that have it; empty: any launch."""
     register_providers()
     classes: list[tuple[str, str, Any]] = [
-        *(("architect", kind, get_architect_from_type(kind)) for kind in get_valid_architect_types()),
-        *(("provider", kind, get_crowd_provider_from_type(kind)) for kind in get_valid_provider_types()),
+        *(("architect", kind, registry.get_architect_from_type(kind)) for kind in registry.get_valid_architect_types()),
+        *(
+            ("provider", kind, registry.get_crowd_provider_from_type(kind))
+            for kind in registry.get_valid_provider_types()
+        ),
     ]
     having: dict[str, list[str]] = {f"mephisto.task.{entry.name}": [] for entry in dataclasses.fields(TaskRunArgs)}
     having["mephisto.log_level"] = []

@@ -11,15 +11,8 @@ from mephisto_tasks._util import compat
 compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
+from mephisto.data_model import packet as packets
 from mephisto.data_model.agent import OnboardingAgent
-from mephisto.data_model.packet import (
-    PACKET_TYPE_AGENT_DETAILS,
-    PACKET_TYPE_REGISTER_AGENT,
-    PACKET_TYPE_REQUEST_STATUSES,
-    PACKET_TYPE_RETURN_STATUSES,
-    PACKET_TYPE_SUBMIT_ONBOARDING,
-    Packet,
-)
 from mephisto.data_model.worker import Worker
 from mephisto.operations.client_io_handler import SYSTEM_CHANNEL_ID, ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
@@ -28,7 +21,7 @@ from mephisto.operations.worker_pool import AgentDetails
 from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.browsers import BookUnusable, Shown
 from mephisto_tasks.admission.identity import CONSENT, Reception
-from mephisto_tasks.admission.visits import Refusal, Stage, Visitor
+from mephisto_tasks.admission.visits import Refusal, Visitor
 from mephisto_tasks.server.router import BUSY
 from mephisto_tasks.server.security import SECRETS, PageErrors, usable_secrets
 from mephisto_tasks.session.answers import EARLY_SUBMIT
@@ -77,7 +70,7 @@ class StudyIOHandler(ClientIOHandler):
         self._admission = admission
         self._reception = reception
         self._registering: dict[str, tuple[str, float]] = {}
-        self._beginning: dict[str, str] = {}
+        self.beginning: dict[str, str] = {}
         """Requests that were answered with a task which has not begun yet → workers."""
         self._just_missed: dict[str, float] = {}
         """Workers who asked in a moment in which a unit passed from one hand to another, and when they first did."""
@@ -123,9 +116,6 @@ class StudyIOHandler(ClientIOHandler):
                 self._study.languages.note(stored, packet.data[LANGUAGE])
             super()._register_agent(packet, channel_id)
 
-    def visitor_of(self, worker: Any, stage: Stage, data: dict[str, Any]) -> Visitor:
-        return Visitor(self, data, stage=stage, worker=worker)
-
     def _language_of(self, request_id: str) -> Language:
         packet = self.request_id_to_packet.get(request_id)
         return self._study.languages.named(None if packet is None else packet.data.get(LANGUAGE))
@@ -157,7 +147,7 @@ class StudyIOHandler(ClientIOHandler):
         oldest = time.monotonic() - REGISTERING_S
         registering = sum(since > oldest for _, since in list(self._registering.values()))
         practising = {agent.worker_id for agent in list(run.worker_pool.onboarding_agents.values())}
-        begin = practising | set(self._beginning.values())
+        begin = practising | set(self.beginning.values())
         return registering + len(begin | at_work), registering + len(begin - at_work)
 
     def find_workers(self, worker_name: str) -> list[Any]:
@@ -177,7 +167,7 @@ class StudyIOHandler(ClientIOHandler):
         channel_id = self.request_id_to_channel_id.pop(request_id, channel_id)
         if channel_id in self.channels:
             data = {"request_id": request_id, "try_again": BUSY}
-            self.channels[channel_id].enqueue_send(Packet(PACKET_TYPE_AGENT_DETAILS, channel_id, data))
+            self.channels[channel_id].enqueue_send(packets.Packet(packets.PACKET_TYPE_AGENT_DETAILS, channel_id, data))
 
     def broke(self, request_id: str, error: Exception) -> None:
         """Our own error kept somebody from beginning: it counts as ours, and their page tries again by itself once."""
@@ -203,10 +193,10 @@ class StudyIOHandler(ClientIOHandler):
         try:
             super()._on_message(packet, channel_id)
         except Exception:
-            if packet.type in (PACKET_TYPE_REGISTER_AGENT, PACKET_TYPE_SUBMIT_ONBOARDING):
+            if packet.type in (packets.PACKET_TYPE_REGISTER_AGENT, packets.PACKET_TYPE_SUBMIT_ONBOARDING):
                 self.try_again(packet.data["request_id"], channel_id)
             raise
-        if self._reception is not None and packet.type == PACKET_TYPE_RETURN_STATUSES:  # every few seconds
+        if self._reception is not None and packet.type == packets.PACKET_TYPE_RETURN_STATUSES:  # every few seconds
             agents = list(self.get_live_run().worker_pool.agents.values())
             at_work = [str(agent.db_id) for agent in agents if agent.db_status in _AT_WORK]
             for agent_id in self._reception.given_back(at_work):
@@ -227,21 +217,13 @@ class StudyIOHandler(ClientIOHandler):
         if ended:
             del self.agents_by_registration_id[registration]
 
-    @property
-    def somebody_begins(self) -> bool:
-        return bool(self._beginning)
-
-    def over(self, request_id: str) -> None:
-        """A registration is over, and what it led to has begun: a thread did what was to be done for it."""
-        self._beginning.pop(request_id, None)
-
     def enqueue_agent_details(self, request_id: str, additional_data: dict[str, Any]) -> None:
         """Send a page what Mephisto answers, with a better reason than its own where admission has one."""
         self._registering.pop(request_id, None)
         reason, worker_id = additional_data.get("failure_reason"), additional_data.get("worker_id")
         if reason is None:
             if worker_id is not None:
-                self._beginning[request_id] = worker_id
+                self.beginning[request_id] = worker_id
                 self._just_missed.pop(worker_id, None)
             super().enqueue_agent_details(request_id, additional_data)
             return
@@ -250,7 +232,7 @@ class StudyIOHandler(ClientIOHandler):
             worker = None if worker_id is None else Worker.get(self.db, worker_id)
             refusal = None
             if worker is not None and reason in GENERIC_REASONS:
-                refusal = self._admission.decide(self.visitor_of(worker, "unserved", {}))
+                refusal = self._admission.decide(Visitor(self, {}, stage="unserved", worker=worker))
             if refusal is None and reason == WorkerFailureReasons.NO_AVAILABLE_UNITS and self._passes(worker_id):
                 self.try_again(request_id)
             elif refusal is None and reason == WorkerFailureReasons.TASK_MISSING:
@@ -289,7 +271,7 @@ class StudyIOHandler(ClientIOHandler):
         del self._just_missed[worker_id]
         return False
 
-    def _log_frontend_error(self, packet: Packet) -> None:
+    def _log_frontend_error(self, packet: packets.Packet) -> None:
         # Our own router writes these down itself; Mephisto's passes them on, from anybody.
         self._page_errors.take(f"agent {packet.subject_id}", packet.data)
 
@@ -297,7 +279,9 @@ class StudyIOHandler(ClientIOHandler):
         # The end of the run takes channels away in another thread.
         for channel in list(self.channels.values()):
             try:
-                channel.enqueue_send(Packet(packet_type=PACKET_TYPE_REQUEST_STATUSES, subject_id=SYSTEM_CHANNEL_ID))
+                channel.enqueue_send(
+                    packets.Packet(packet_type=packets.PACKET_TYPE_REQUEST_STATUSES, subject_id=SYSTEM_CHANNEL_ID)
+                )
             except Exception:
                 logger.exception("could not find out which raters left their page; trying again soon")
 

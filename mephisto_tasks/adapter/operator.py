@@ -29,6 +29,7 @@ from mephisto_tasks.adapter.client_io import StudyIOHandler
 from mephisto_tasks.adapter.task_launcher import StudyLauncher
 from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.identity import KNOWN_BROWSER, Reception
+from mephisto_tasks.admission.visits import Visitor
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.sqlite import FIRST_PAUSE_S, LONGEST_PAUSE_S, Saving, hurry, passing
@@ -101,7 +102,7 @@ class StudyWorkerPool(WorkerPool):
 
     async def reconnect_agent(self, agent_id: str, request_id: str) -> None:
         # Mephisto answers a page, and knows its agent a moment later: a reload may come between, as a thread does both.
-        while self.get_agent_for_id(agent_id) is None and self.get_live_run().client_io.somebody_begins:
+        while self.get_agent_for_id(agent_id) is None and self.get_live_run().client_io.beginning:
             await asyncio.sleep(BEGINNING_S)
         let_in = super().reconnect_agent
         await self._until_it_can(lambda: self._in_thread(let_in(agent_id, request_id)), request_id)
@@ -143,7 +144,7 @@ class StudyWorkerPool(WorkerPool):
             while True:
                 try:
                     await attempt()
-                    self.get_live_run().client_io.over(request_id)
+                    self.get_live_run().client_io.beginning.pop(request_id, None)
                     return
                 except Closed:
                     self.get_live_run().client_io.try_again(request_id)
@@ -180,7 +181,7 @@ class StudyWorkerPool(WorkerPool):
 
     async def register_agent(self, crowd_data: Any, worker: Any, request_id: str) -> None:
         run = self.get_live_run()
-        visitor = run.client_io.visitor_of(worker, "registers", crowd_data)
+        visitor = Visitor(run.client_io, crowd_data, stage="registers", worker=worker)
         refusal = await run.loop_wrap.loop.run_in_executor(None, self._admission.decide, visitor)
         if refusal is None:
             await super().register_agent(crowd_data, worker, request_id)
@@ -268,33 +269,30 @@ class StudyOperator(Operator):
         if self._closed:
             return
         self._closed = self.is_shutdown = True
-        if self._live_run is not None:
-            _close_run(self._live_run)
+        run = self._live_run
+        if run is not None:
+            run.task_launcher.shutdown()
+            for step in (
+                lambda: _end_raters(run),
+                run.task_launcher.expire_open_units,
+                run.worker_pool.shutdown,
+                lambda: _end_raters(run),  # who came in while the others were told
+                lambda: _end_practices(run),
+                run.client_io.shutdown,
+                run.architect.shutdown,
+            ):
+                try:
+                    step()
+                except Exception:  # one failing step must not keep the router alive
+                    logger.exception("a step of the shutdown failed")
         self._task_runs_tracked.clear()
         if self._thread.is_alive():
             self._event_loop.call_soon_threadsafe(self._event_loop.stop)
             self._thread.join(timeout=5)
         self.db.finish()
         close_connections(self.db)
-        if self._live_run is not None:
-            close_connections(self.db.get_datastore_for_provider(self._live_run.task_run.provider_type))
-
-
-def _close_run(run: LiveTaskRun) -> None:
-    run.task_launcher.shutdown()
-    for step in (
-        lambda: _end_raters(run),
-        run.task_launcher.expire_open_units,
-        run.worker_pool.shutdown,
-        lambda: _end_raters(run),  # who came in while the others were told
-        lambda: _end_practices(run),
-        run.client_io.shutdown,
-        run.architect.shutdown,
-    ):
-        try:
-            step()
-        except Exception:  # one failing step must not keep the router alive
-            logger.exception("a step of the shutdown failed")
+        if run is not None:
+            close_connections(self.db.get_datastore_for_provider(run.task_run.provider_type))
 
 
 def _end_practices(run: LiveTaskRun) -> None:

@@ -53,7 +53,7 @@ class StudyLauncher(TaskLauncher):
         self._holding = False
         self._turns = itertools.count()
         self.payable: int | None = None  # how many units somebody agreed to pay for; None: they cost nothing
-        self._paid_in_vain = 0
+        self.paid_in_vain = 0  # units that were paid on the crowd's site, and still have to be done
         self.left_on_site = False
         """The end of the launch could not take off everything that it had offered; the log says what to do."""
 
@@ -169,15 +169,12 @@ class StudyLauncher(TaskLauncher):
         with self._adding:
             self.payable = units + (self.payable or 0)
 
-    def note_paid_in_vain(self) -> None:
-        self._paid_in_vain += 1
-
     def _still_payable(self) -> int | None:
         """Units that may still be added, as somebody agreed to pay for them; None: any number."""
         if self.payable is None:
             return None
         costing = len([unit for unit in list(self.units) if unit.db_status != AssignmentState.EXPIRED])
-        return max(0, self.payable - costing - self._paid_in_vain)
+        return max(0, self.payable - costing - self.paid_in_vain)
 
     @property
     def is_paid_out(self) -> bool:

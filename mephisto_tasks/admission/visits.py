@@ -170,30 +170,19 @@ class Visit:
         return self.arrival.study
 
 
-class Site(Protocol):
-    """Where raters come from, and go to in the end."""
+class Site:
+    """Where raters come from, and go to in the end; here nobody sends them, or the crowd's own page takes them back."""
 
     def exit(self, worker_name: str, outcome: Outcome) -> Redirect | None:
         """A worker's visit ends so: where they go. None: they may close the page, or the crowd takes them back."""
-
-    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
-        """Words for a worker who goes that way; they are written for crowds whose tasks one returns."""
-
-    def work_done(self, agent_id: str) -> None:
-        """A worker has done their unit, or as much of it as could be done: they are paid for all of it."""
-
-
-class NoSite:
-    """Raters come by themselves, or the crowd's own page takes them back."""
-
-    def exit(self, worker_name: str, outcome: Outcome) -> Redirect | None:
         return None
 
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        """Words for a worker who goes that way; they are written for crowds whose tasks one returns."""
         return text
 
     def work_done(self, agent_id: str) -> None:
-        """Nobody waits to hear it."""
+        """A worker has done their unit, or as much of it as could be done: they are paid for all of it."""
 
 
 def instead_of_returning(text: str, what: str) -> str:
@@ -240,22 +229,23 @@ class Pages(Protocol):
 class StudyState(Protocol):
     """What rules ask a launch about its work. Workers go by Mephisto's ids."""
 
+    config: TaskConfig  # its settings
+    presence: Presence  # who is inside
+    left: Mapping[str, object]  # worker → the unit that they were cut off from, and may go on with
+
     @property
-    def config(self) -> TaskConfig: ...  # its settings
-    @property
-    def unit_words(self) -> UnitWords: ...  # what a unit is called
-    @property
-    def presence(self) -> Presence: ...  # who is inside
+    @abstractmethod
+    def unit_words(self) -> UnitWords: ...  # what a unit is called on its rater's page
     @property
     def remaining(self) -> int: ...  # units that are still to be done
     @property
     def paused(self) -> bool: ...  # whether nobody new may begin
-    @property
-    def left(self) -> Mapping[str, object]: ...  # worker → the unit that they were cut off from, and may go on with
 
+    @abstractmethod
     def availability(self, worker: str) -> str:
-        """Whether the worker can begin: open, busy, done_all, all_taken, or interrupted."""
+        """Whether the worker can begin, apart from practice and blocks: open, busy, done_all, all_taken, or interrupted."""
 
+    @abstractmethod
     def can_resume(self, worker: str) -> bool:
         """Whether the worker's next unit is one that was cut off, and no new one."""
 
@@ -265,8 +255,9 @@ class StudyState(Protocol):
     def went_on_without(self, worker: str) -> bool:
         """Whether the worker was away for so long that their answers would come too late."""
 
+    @abstractmethod
     def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
-        """Keep the worker from rating just these models."""
+        """The worker rated just these models in another study, and is not to rate them here."""
 
 
 @dataclass

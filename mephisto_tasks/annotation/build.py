@@ -24,6 +24,7 @@ from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice,
 from mephisto_tasks.session.page import recorded_settings, settled
 from mephisto_tasks.session.resume import Difference, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
+from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
 from mephisto_tasks.storage.results import past_judgements
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
@@ -157,7 +158,6 @@ def _predicted(
     """What the judge says of every pairing, which is asked what it has not said yet; and what there is to be told of that.
     Raises ConfigError, ZooError."""
     from mephisto_tasks.annotation.judging import JudgedStudy, ask, predictions
-    from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
     from parlai_humaneval.judges.config import JudgeError
     from parlai_humaneval.judges.questions import CannotJudge
 

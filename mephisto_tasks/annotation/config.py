@@ -23,7 +23,6 @@ WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 Pair = tuple[str, str]
 Show = Literal["pair", "segment", "replay", "turn", "whole"]
 
-
 APART = APART_IN_ALL | {
     "dialogues", "human_dialogues", "human_share", "sample", "judgements_per_group", "judgements_per_item", "items_per_unit",
     "units_per_worker", "items_per_worker_and_group", "golds_per_unit", "generate", "num_dialogues", "exchanges", "start",

@@ -63,10 +63,14 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         items = _items(config, dialogues, people, seed)
     except pairing.NotEnough as error:
         raise ConfigError(error) from error
-    if config.show in ("replay", "turn", "whole"):
-        by_id = {dialogue.dialogue_id: dialogue for dialogue in dialogues}
-        items = [_with_judged(config, item, by_id, seed) for item in items]
     used = {name for item in items for name in item.dialogues}
+    if config.show in ("replay", "turn", "whole"):
+        judged = {
+            dialogue.dialogue_id: pairing.judged_speaker(dialogue, config.judged_speaker, seed)
+            for dialogue in dialogues
+            if dialogue.models and dialogue.dialogue_id in used
+        }
+        items = [replace(item, judged=tuple(map(judged.get, item.dialogues))) for item in items]
     return Gathered([dialogue for dialogue in [*dialogues, *people] if dialogue.dialogue_id in used], items)
 
 
@@ -123,12 +127,6 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     return [file.path for file in made]
 
 
-def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
-    shown, speaker = [dialogues[name] for name in item.dialogues], config.judged_speaker
-    judged = tuple(pairing.judged_speaker(dialogue, speaker, seed) if dialogue.models else None for dialogue in shown)
-    return replace(item, judged=judged)
-
-
 def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
     complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
     if not complete:
@@ -164,7 +162,12 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
             bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
             lengths, share, metric = config.segment_lengths, config.human_share, config.metric
             if config.is_decided:
-                return [*_contests(config, bots, seed), *_of_people(config, people, seed)]
+                # Segments of dialogues between people, which are no evidence, for as many raters as come.
+                longest = max(config.segment_lengths) + config.seed_exchanges
+                long = [dialogue for dialogue in people if dialogue.exchanges >= longest] if config.human_share else []
+                of_people = _segments(config, long, seed) if long else []
+                every = config.max_dialogues or 1
+                return [*_contests(config, bots, seed), *(replace(item, wanted=every) for item in of_people)]
             return pairing.segment_items(
                 bots, people, lengths, share, times, metric, seeded=config.seed_exchanges, seed=seed
             )
@@ -224,7 +227,12 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
             f"them together, set pairing={kind}{fewer}",
             err=True,
         )
-    return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})
+    # Pairs of self-chats and of dialogues with people are counted and reported apart (Smith et al. 2022, §3.1.3).
+    kind_of, made = {dialogue.dialogue_id: dialogue.kind for dialogue in dialogues}, []
+    for item in items:
+        kinds = {kind_of[name] for name in item.dialogues}
+        made.append(replace(item, cell=replace(item.cell, setting=kinds.pop() if len(kinds) == 1 else "mixed")))
+    return made
 
 
 def _contests(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) -> list[Item]:
@@ -249,14 +257,6 @@ def _contests(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) ->
     return [chance.choice(segments) for segments in of_dialogue.values()]
 
 
-def _of_people(config: StaticConfig, people: Sequence[Dialogue], seed: int) -> list[Item]:
-    """Segments of dialogues between people, which are no evidence, for as many raters as come."""
-    longest = max(config.segment_lengths) + config.seed_exchanges
-    long = [dialogue for dialogue in people if dialogue.exchanges >= longest] if config.human_share else []
-    every = config.max_dialogues or 1
-    return [replace(item, wanted=every) for item in (_segments(config, long, seed) if long else [])]
-
-
 def _segments(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) -> list[Item]:
     lengths, metric = config.segment_lengths, config.metric
     return pairing.segment_items(dialogues, [], lengths, 0.0, 1, metric, seeded=config.seed_exchanges, seed=seed)
@@ -265,15 +265,6 @@ def _segments(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) ->
 def is_of_people(item: Item) -> bool:
     """Whether no model speaks in what is judged."""
     return set(item.cell.models) == {HUMAN}
-
-
-def _by_kind(items: list[Item], dialogues: Mapping[str, Dialogue]) -> list[Item]:
-    """Pairs of self-chats and of dialogues with people are counted and reported apart (Smith et al. 2022, §3.1.3)."""
-    made = []
-    for item in items:
-        kinds = {dialogues[name].kind for name in item.dialogues}
-        made.append(replace(item, cell=replace(item.cell, setting=kinds.pop() if len(kinds) == 1 else "mixed")))
-    return made
 
 
 def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[str, str]]:

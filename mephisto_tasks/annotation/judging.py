@@ -36,6 +36,8 @@ class JudgedStudy:
     new: Sequence[JudgementRecord] = ()
 
     def __post_init__(self, lines: Sequence[AnyLine]) -> None:
+        from parlai_humaneval.judges.config import JudgeError
+        from parlai_humaneval.judges.run import check_format
         from parlai_humaneval.schema.judge_answers import JudgeAnswer, JudgeCard
 
         self.n_lines, name = len(lines), self.spec.name
@@ -43,6 +45,13 @@ class JudgedStudy:
         self.answers = [line for line in lines if isinstance(line, JudgeAnswer) and line.judge == name]
         done = set(map(_asked_of, self.answers))
         self.missing = [one for one in self.questions if _asked_of(one) not in done]
+        check_format(self.questions, self.spec)
+        if any(answer.version != self.spec.version for answer in self.answers):
+            raise JudgeError(
+                f"a judge called {self.spec.name} has answered {len(self.answers):,} questions of this task with "
+                "another model, prompt, format or seed, and answers of two judges are not mixed",
+                try_="give the new judge a different name",
+            )
 
     @classmethod
     def read(cls, data_dir: Path, task_name: str, spec: JudgeSpec, unjudged: int, draw: Draw) -> JudgedStudy:
@@ -51,7 +60,6 @@ class JudgedStudy:
         from mephisto_tasks.storage.logs import JUDGE_ANSWERS
         from mephisto_tasks.storage.results import read_records
         from parlai_humaneval.judges.questions import questions_of
-        from parlai_humaneval.judges.run import check_format
         from parlai_humaneval.schema.judge_answers import UnjudgedItem
 
         rated, lines = read_records(data_dir, task_name), JUDGE_ANSWERS.read(data_dir, task_name)
@@ -62,10 +70,7 @@ class JudgedStudy:
             new = draw(rated, data_dir, task_name, unjudged - len(drawn), known, spec.seed)
         records = [*rated, *(drawn + new)[:unjudged]]
         questions = questions_of(records, both_orders=spec.both_orders)
-        check_format(questions, spec)
-        study = cls(data_dir, task_name, spec, [*rated, *drawn, *new], questions, lines, new)
-        study.check_version()
-        return study
+        return cls(data_dir, task_name, spec, [*rated, *drawn, *new], questions, lines, new)
 
     @classmethod
     def of_items(
@@ -74,28 +79,13 @@ class JudgedStudy:
         """All that raters may be asked in a study that has not begun, as ``records`` without answers."""
         from mephisto_tasks.storage.logs import JUDGE_ANSWERS
         from parlai_humaneval.judges.questions import questions_of
-        from parlai_humaneval.judges.run import check_format
         from parlai_humaneval.schema.judge_answers import UnjudgedItem
 
         lines = JUDGE_ANSWERS.read(data_dir, task_name)
         known = {line.record.item_id for line in lines if isinstance(line, UnjudgedItem)}
         questions = questions_of(records, both_orders=spec.both_orders)
-        check_format(questions, spec)
         new = [record for record in records if record.item_id not in known]
-        study = cls(data_dir, task_name, spec, records, questions, lines, new)
-        study.check_version()
-        return study
-
-    def check_version(self) -> None:
-        """Raises JudgeError: another judge of this name has answered."""
-        from parlai_humaneval.judges.config import JudgeError
-
-        if any(answer.version != self.spec.version for answer in self.answers):
-            raise JudgeError(
-                f"a judge called {self.spec.name} has answered {len(self.answers):,} questions of this task with "
-                "another model, prompt, format or seed, and answers of two judges are not mixed",
-                try_="give the new judge a different name",
-            )
+        return cls(data_dir, task_name, spec, records, questions, lines, new)
 
     @property
     def card(self) -> JudgeCard:

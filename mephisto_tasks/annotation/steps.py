@@ -23,16 +23,8 @@ from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.materials import instructions as items
-from parlai_humaneval.schema import steps
+from parlai_humaneval.schema import records, steps
 from parlai_humaneval.schema.events import Judged
-from parlai_humaneval.schema.records import (
-    AskedQuestion,
-    Candidate,
-    GivenAnswer,
-    JudgementItem,
-    ShownDialogue,
-    ShownLine,
-)
 from parlai_humaneval.schema.steps import ChooseAnswer, ChooseStep, FormAnswer, Panel, PanelLine, RankAnswer, RateAnswer
 from parlai_humaneval.techniques import questions as wordings
 
@@ -40,13 +32,13 @@ OTHER = phrase("Partner")  # what the speaker is called who is not judged
 REPLAYED = (phrase("Person"), phrase("Partner"))
 """What the two speakers of a dialogue with a chatbot are called where it is rated once more."""
 
-Said = TypeVar("Said", ShownLine, Candidate)
+Said = TypeVar("Said", records.ShownLine, records.Candidate)
 Names = Literal["pair", "segment", "replay"]
 
 
 def shown_dialogue(
     dialogue: Dialogue, *, position: int = 1, judged: int | None = None, k: int | None = None, seeded: int = 0
-) -> ShownDialogue:
+) -> records.ShownDialogue:
     """What a record says of a dialogue whose ``k`` exchanges after ``seeded`` ones are shown (None: all). Raises
     ValueError."""
     speakers = dialogue.speakers
@@ -55,7 +47,7 @@ def shown_dialogue(
     if k is not None and dialogue.exchanges < k + seeded:
         raise ValueError(f"dialogue {dialogue.dialogue_id} has {dialogue.exchanges} exchanges, not {k + seeded}")
     lines = dialogue.lines if k is None else dialogue.lines[: 2 * (k + seeded)]
-    return ShownDialogue(
+    return records.ShownDialogue(
         dialogue_id=dialogue.dialogue_id,
         position=position,
         kind=dialogue.kind,
@@ -63,7 +55,8 @@ def shown_dialogue(
         judged=judged,
         k=k,
         lines=[
-            ShownLine(speaker=speakers.index(line.speaker), text=line.text, images=list(line.images)) for line in lines
+            records.ShownLine(speaker=speakers.index(line.speaker), text=line.text, images=list(line.images))
+            for line in lines
         ],
         context=list(dialogue.context),
         source=dialogue.source,
@@ -74,7 +67,7 @@ def shown_dialogue(
 
 def shown_item(
     item: Item, dialogues: Mapping[str, Dialogue], seeded: int, *, swapped: bool = False
-) -> list[ShownDialogue]:
+) -> list[records.ShownDialogue]:
     """The dialogues of an item in their places; ``swapped``: the second stands on the left. Raises ValueError."""
     order = list(zip(item.dialogues, item.judged, strict=True))
     if swapped:
@@ -85,7 +78,9 @@ def shown_item(
     ]
 
 
-def masked(shown: ShownDialogue, models: Sequence[str], presenter: Presenter = AS_SAID) -> ShownDialogue:
+def masked(
+    shown: records.ShownDialogue, models: Sequence[str], presenter: Presenter = AS_SAID
+) -> records.ShownDialogue:
     """The same as people may see it: give-aways of ``models``, and well-known ones, are masked in what models say."""
     lines = [
         line if shown.entities[line.speaker] == HUMAN else _presented(line, models, presenter) for line in shown.lines
@@ -110,7 +105,7 @@ def _presented(said: Said, models: Sequence[str], presenter: Presenter) -> Said:
     return said.model_copy(update={"text": text, **before, "changes": [*said.changes, *presented.changes]})
 
 
-def names_of(shown: ShownDialogue, how: Names) -> list[str]:
+def names_of(shown: records.ShownDialogue, how: Names) -> list[str]:
     if how == "segment":
         return list(wordings.SPOT_SPEAKERS)
     if how == "pair":
@@ -119,7 +114,12 @@ def names_of(shown: ShownDialogue, how: Names) -> list[str]:
 
 
 def panel(
-    shown: ShownDialogue, how: Names, *, title: str, lines: Sequence[ShownLine] | None = None, context: bool = False
+    shown: records.ShownDialogue,
+    how: Names,
+    *,
+    title: str,
+    lines: Sequence[records.ShownLine] | None = None,
+    context: bool = False,
 ) -> steps.Panel:
     """A dialogue on the page, with random line ids. ``lines``: those to show, or all. ``context``: with persona
     sentences and topics, in the page's words in place of ParlAI's."""
@@ -141,7 +141,9 @@ def panel(
     )
 
 
-def speakers_of(panel: steps.Panel, lines: Sequence[ShownLine], shown: ShownDialogue) -> list[tuple[str, str]]:
+def speakers_of(
+    panel: steps.Panel, lines: Sequence[records.ShownLine], shown: records.ShownDialogue
+) -> list[tuple[str, str]]:
     """(line id, who said it) of a panel's lines, for the launch alone."""
     return [(on_page.line_id, shown.entities[line.speaker]) for on_page, line in zip(panel.lines, lines, strict=True)]
 
@@ -159,36 +161,38 @@ WHO = phrase("Human or bot?")
 BETTER = phrase("Who is better?")
 
 
-def asked(config: StaticConfig) -> list[AskedQuestion]:
+def asked(config: StaticConfig) -> list[records.AskedQuestion]:
     """Every question of an item that is not a replay, as it will stand in the record."""
     match config.show:
         case "pair":
             text = config.question or wordings.pair_question(config.metric, config.technique)
-            return [AskedQuestion(question_id=config.metric, text=text, options=dict(wordings.PAIR_OPTIONS))]
+            return [records.AskedQuestion(question_id=config.metric, text=text, options=dict(wordings.PAIR_OPTIONS))]
         case "segment":
             labels = [
-                AskedQuestion(question_id=name, text=text, about=index, options=dict(wordings.LABEL_OPTIONS))
+                records.AskedQuestion(question_id=name, text=text, about=index, options=dict(wordings.LABEL_OPTIONS))
                 for index, (name, text) in enumerate(wordings.label_questions().items())
             ]
             features = [
-                AskedQuestion(
+                records.AskedQuestion(
                     question_id=name, text=wordings.feature_question(name), options=dict(wordings.FEATURE_OPTIONS)
                 )
                 for name in config.features
             ]
             return [*labels, *features]
         case "turn":
-            return [AskedQuestion(question_id="rank", kind="rank", text=config.question or wordings.RANK_QUESTION)]
+            return [
+                records.AskedQuestion(question_id="rank", kind="rank", text=config.question or wordings.RANK_QUESTION)
+            ]
         case "whole":
             text = config.question or wordings.DIMENSIONS_QUESTION
             criteria = wordings.dimension_records(wordings.dimensions_for(config.scales))
-            return [AskedQuestion(question_id="rate", kind="rate", text=text, criteria=criteria)]
+            return [records.AskedQuestion(question_id="rate", kind="rate", text=text, criteria=criteria)]
         case "replay":
             return []
 
 
 def form_step(
-    config: StaticConfig, step_id: str, questions: list[AskedQuestion], *, reasons: bool = True
+    config: StaticConfig, step_id: str, questions: list[records.AskedQuestion], *, reasons: bool = True
 ) -> steps.FormStep:
     """All questions of a pair or a segment at once; of a pair with the written reason, where the study wants one."""
     is_pair, reason = config.show == "pair", None
@@ -237,7 +241,7 @@ def scales_step(config: StaticConfig, step_id: str, question: str) -> steps.Rate
 class ItemPage:
     """The page of a rater who judges ``item``; ``shown`` is told who said each line that stands on it."""
 
-    def __init__(self, item: JudgementItem, page: PageSession, shown: ShownModels) -> None:
+    def __init__(self, item: records.JudgementItem, page: PageSession, shown: ShownModels) -> None:
         self.item = item
         self.page = page
         self._shown = shown
@@ -266,7 +270,7 @@ class ItemPage:
 
     def store(self, *answers: Mapping[str, Any]) -> None:
         now = time.time()
-        timed = [GivenAnswer(**answer, seconds=now - self.page.shown_at, at=now) for answer in answers]
+        timed = [records.GivenAnswer(**answer, seconds=now - self.page.shown_at, at=now) for answer in answers]
         self.page.state.append(Judged(at=time.time(), answers=timed))
 
 
@@ -303,12 +307,6 @@ class GoldDeck:
             random.Random(f"golds:{self._seed}:{visit}").shuffle(fresh)
             return fresh[: max(0, self._per_unit - self._judged[session])]
 
-    def has(self, number: int) -> bool:
-        return number <= len(self.items)
-
-    def item(self, number: int) -> items.PracticeItem:
-        return self.items[number - 1]
-
 
 def load_golds(path: Path, config: StaticConfig) -> items.Practice:
     """The attention checks of a study. Raises DataError: the file cannot be used, or this study cannot ask them."""
@@ -319,7 +317,7 @@ def load_golds(path: Path, config: StaticConfig) -> items.Practice:
     return golds
 
 
-def shown_pair(item: items.PairItem, name: str, swapped: bool = False) -> list[ShownDialogue]:
+def shown_pair(item: items.PairItem, name: str, swapped: bool = False) -> list[records.ShownDialogue]:
     """The two dialogues of an item of practice; on the left stands the first, unless they are ``swapped``."""
     order = (1, 0) if swapped else (0, 1)
     return [
@@ -330,7 +328,7 @@ def shown_pair(item: items.PairItem, name: str, swapped: bool = False) -> list[S
     ]
 
 
-def shown_segment(item: items.SegmentItem, name: str) -> list[ShownDialogue]:
+def shown_segment(item: items.SegmentItem, name: str) -> list[records.ShownDialogue]:
     return [shown_dialogue(_dialogue(item.lines, name))]
 
 
@@ -366,7 +364,10 @@ class JudgingPractice(PracticeLoop):
                 given = answer.values[self.config.metric]
                 return given == right_side(item), given
             case items.SegmentItem():
-                return self._segment(step_id, item)
+                self._show(shown_segment(item, "practice"), "segment")
+                labels = [question for question in self._questions() if question.about is not None]
+                values = dict(self.page.ask(FormAnswer, form_step(self.config, step_id, labels)).values)
+                return all(values[f"label_{index}"] in right for index, right in enumerate(item.right)), values
             case items.ChooseItem():
                 return self._choose(step_id, item)
             case items.RateItem():
@@ -374,17 +375,11 @@ class JudgingPractice(PracticeLoop):
             case _:
                 raise AssertionError("check_practice let an item of another engine through")
 
-    def _questions(self) -> list[AskedQuestion]:
+    def _questions(self) -> list[records.AskedQuestion]:
         questions = asked(self.config)
         if self.practice.question is None:
             return questions
         return [question.model_copy(update={"text": self.practice.question}) for question in questions]
-
-    def _segment(self, step_id: str, item: items.SegmentItem) -> tuple[bool, dict[str, str]]:
-        self._show(shown_segment(item, "practice"), "segment")
-        labels = [question for question in self._questions() if question.about is not None]
-        given = dict(self.page.ask(FormAnswer, form_step(self.config, step_id, labels)).values)
-        return all(given[f"label_{index}"] in right for index, right in enumerate(item.right)), given
 
     def _choose(self, step_id: str, item: items.ChooseItem) -> tuple[bool, list[int]]:
         """The replies to a line; in a replay the items are the turns of one chat, so that it grows."""
@@ -421,7 +416,7 @@ class JudgingPractice(PracticeLoop):
         middles = {dimension.name: (1 + dimension.maximum) / 2 for dimension in wordings.dimensions_for(wanted)}
         return on_right_sides(given, item, middles), given
 
-    def _show(self, shown: list[ShownDialogue], how: Any) -> None:
+    def _show(self, shown: list[records.ShownDialogue], how: Any) -> None:
         titles = [t("Conversation")] if len(shown) == 1 else [t("Conversation 1"), t("Conversation 2")]
         self.page.panels = [panel(dialogue, how, title=title) for dialogue, title in zip(shown, titles, strict=True)]
 

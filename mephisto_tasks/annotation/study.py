@@ -88,7 +88,7 @@ class AnnotationStudy(engine.Study):
             return None
         others = {was: claimed[was].item_id if was in claimed else None for was in ordinary}
         lost = {was: now for was, now in others.items() if was != now}
-        lost |= {item.item_id: None for item in open_ if item.gold is not None and not self.golds.has(item.gold)}
+        lost |= {item.item_id: None for item in open_ if item.gold is not None and item.gold > len(self.golds.items)}
         return plan.without(lost, name).model_dump(mode="json")
 
     def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldBatch:
@@ -162,7 +162,7 @@ class AnnotationStudy(engine.Study):
         return JudgementItem(**common, setting=setting, group=list(item.cell.models), dialogues=shown)
 
     def _gold(self, planned: PlannedItem, number: int, common: Mapping[str, Any]) -> JudgementItem:
-        gold = self.golds.item(number)
+        gold = self.golds.items[number - 1]
         if isinstance(gold, PairItem):
             shown = steps.shown_pair(gold, planned.item_id, planned.swapped)
             expected = {self.config.metric: steps.right_side(gold, planned.swapped)}

@@ -14,7 +14,7 @@ from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import fold
 from mephisto_tasks.session.build import Setup, number_in_words, study_presenter, unfit_practice, unprotected_languages
 from mephisto_tasks.session.page import settled
-from mephisto_tasks.session.resume import Difference, options_that_differ, settings_that_differ
+from mephisto_tasks.session.resume import Difference, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.session.study import steer
 from mephisto_tasks.storage.locks import image_store
@@ -54,7 +54,14 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
     speaking = {name for cell in asked if str(cell) not in steered.stopped for name in cell.models}
     spoken = [spec for spec in specs if spec.name in speaking | {config.quality_control_model}]
     _check_images(config, spoken)
-    planner = _planner(config, seed)
+    openers = load_openers(None if config.openers == PACKAGED else _file(config.openers)) if config.openers else []
+    planner = Planner(
+        config,
+        seed,
+        personas=load_personas(_file(config.persona_file)) if config.persona else [],
+        contexts=_contexts(config),
+        openers=openers,
+    )
     unit = allocator.per_unit + bool(config.quality_control_model)
     instructions = setup.words(
         lambda: _values(config, unit),
@@ -129,8 +136,10 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
                 spec = study.specs.get(model.name)
                 if spec is None:
                     yield "models", f"with {model.name}", config.model_names()
-                else:
-                    yield from options_that_differ(model.name, model.options, spec.options)
+                    continue
+                for name in sorted({*model.options, *spec.options}):
+                    if (before := model.options.get(name)) != (after := spec.options.get(name)):
+                        yield f"option {name} of the model {model.name}", before, after
         for cell in gone(left):
             yield f"the group {cell}", "asked for", "not asked for"
 
@@ -164,17 +173,6 @@ def _check_images(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> None
 
 def _file(configured: str) -> Path | None:
     return Path(configured).expanduser() if configured else None
-
-
-def _planner(config: InteractiveConfig, seed: int) -> Planner:
-    openers = load_openers(None if config.openers == PACKAGED else _file(config.openers)) if config.openers else []
-    return Planner(
-        config,
-        seed,
-        personas=load_personas(_file(config.persona_file)) if config.persona else [],
-        contexts=_contexts(config),
-        openers=openers,
-    )
 
 
 def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:

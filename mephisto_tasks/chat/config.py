@@ -26,7 +26,6 @@ VARIABLE = frozenset(
 )  # fmt: skip
 """What the variants of a technique may differ in."""
 
-
 APART = APART_IN_ALL | {
     "variants", "dialogues_per_group", "dialogues_per_worker", "model_timeout_s", "model_retries", "model_outage_s",
 }  # fmt: skip

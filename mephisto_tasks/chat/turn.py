@@ -123,7 +123,7 @@ class TurnRating:
             return Answered(at=time.time(), turn=turn, continued_each=True)
         if self.config.turn_question == "tick":
             reply = shown[0]
-            ticked = self.page.ask(steps.TickAnswer, tick_step(self.config, *_ticked(turn, _cards(shown))))
+            ticked = self.page.ask(steps.TickAnswer, tick_step(self.config, f"rate-{turn}", _cards(shown)[0]))
             now = time.time()
             return Answered(
                 at=now,
@@ -144,7 +144,7 @@ class TurnRating:
 
     def _choose(self, turn: int, shown: Sequence[Candidate], candidates: Sequence[Candidate]) -> Answered:
         cards = _cards(shown)
-        answer = self.page.ask(steps.ChooseAnswer, choose_step(self.config, *_chosen(turn, cards)))
+        answer = self.page.ask(steps.ChooseAnswer, choose_step(self.config, f"choose-{turn}", cards))
         now = time.time()
         seconds, reason = now - self.page.shown_at, answer.reason if self.config.reason_required else None
         if not answer.selected and self.config.fallback == "write":
@@ -199,14 +199,6 @@ def _cards(shown: Sequence[Candidate]) -> list[steps.Card]:
     return [steps.Card(candidate_id=one.candidate_id, text=one.text, images=pictures(one.images)) for one in in_order]
 
 
-def _chosen(turn: int, cards: Sequence[steps.Card]) -> tuple[str, list[steps.Card]]:
-    return f"choose-{turn}", list(cards)
-
-
-def _ticked(turn: int, cards: Sequence[steps.Card]) -> tuple[str, steps.Card]:
-    return f"rate-{turn}", cards[0]
-
-
 PARTNER_TYPING = phrase("Your partner is typing…")
 PARTNERS_TYPING = phrase("Your partners are typing…")
 TYPING = (PARTNER_TYPING, PARTNERS_TYPING)
@@ -215,10 +207,8 @@ PARTNER_AWAY = PHRASES["partner_away"]
 PARTNERS_AWAY = PHRASES["partners_away"]
 INTERRUPTED = PHRASES["interrupted"]
 PARTNER_SLOW = phrase("Your partner is taking a little longer than usual. Please stay on this page.")
-GROWTH_LOOK_S = 0.1
-"""How often it is looked whether replies that are shown as they come have grown."""
-GROWN_S = 0.25
-"""Between two pages that show more words of them; the first words come at once."""
+GROWTH_LOOK_S = 0.1  # How often it is looked whether replies that are shown as they come have grown.
+GROWN_S = 0.25  # Between two pages that show more words of them; the first words come at once.
 WORDS_PER_S = 4.0
 """Several times as fast as people type: the wait is to hide the models' speed, not to cost raters their time."""
 THINKING_S = 1.0  # before the first word
@@ -298,9 +288,9 @@ class Waiting:
     def _show(self, text: str) -> None:
         coming: steps.ChooseStep | steps.TickStep | None = None
         if self._shown and self._config.turn_question == "choose":
-            coming = choose_step(self._config, *_chosen(self._turn, self._shown))
+            coming = choose_step(self._config, f"choose-{self._turn}", list(self._shown))
         elif self._shown and self._config.turn_question == "tick":
-            coming = tick_step(self._config, *_ticked(self._turn, self._shown))
+            coming = tick_step(self._config, f"rate-{self._turn}", self._shown[0])
         self._page.wait(text, slow=self._slow, idle=self._said not in TYPING, coming=coming)
 
     def _grew(self) -> bool:

@@ -80,7 +80,6 @@ PHRASES = phrases(__file__)
 ENDED = (phrase("Thank you"), PHRASES["ended"])
 OTHER_PERSON = phrase("The other person: {line}")
 
-
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.5  # how often it looks which pages are there
@@ -105,9 +104,8 @@ class _Partner:
     errand: Errand | None = None  # in hand when last looked at
     numbers: dict[int, int] = field(default_factory=dict)  # conversation → its number among theirs
     written: dict[int, set[str]] = field(default_factory=dict)
-    sent: tuple[Errand, steps.PageState] | None = (
-        None  # the last reply, and what is to be seen until the next message comes
-    )
+    sent: tuple[Errand, steps.PageState] | None = None
+    """The last reply, and what is to be seen until the next message comes."""
 
 
 class PartnerRoom:
@@ -179,27 +177,25 @@ class PartnerRoom:
         if kind == packets.REGISTER_AGENT:
             language = self._languages.named(data["provider_data"].get(LANGUAGE))
             with speaking(language):
-                self._register(data, language)
+                agent_id = f"partner-{data['provider_data']['worker_name']}"
+                if len(self._partners) >= MAX_PARTNERS:
+                    known = self._partners.items()
+                    self._partners = {name: there for name, there in known if there.here or name == agent_id}
+                details: dict[str, Any] = {"request_id": data["request_id"], "worker_id": None, "agent_id": None}
+                if agent_id not in self._partners and len(self._partners) >= MAX_PARTNERS:
+                    details |= {"init_task_data": None, "failure_reason": t(TOO_MANY)}
+                else:
+                    partner = self._partners.setdefault(agent_id, _Partner(agent_id, language))
+                    partner.language = language
+                    update = self._update(partner, partner.shown or self._state(partner))
+                    task_data = {"task_data": {}, "past_live_updates": [update]}
+                    details |= {"agent_id": agent_id, "init_task_data": task_data, "failure_reason": None}
+                packet = {"packet_type": packets.AGENT_DETAILS, "subject_id": agent_id, "data": details}
+                self._router.from_operator(packet)
         elif kind == packets.MEPHISTO_BOUND and packet["subject_id"] in self._partners:
             partner = self._partners[packet["subject_id"]]
             with speaking(partner.language):
                 self._answered(partner, data)
-
-    def _register(self, data: dict[str, Any], language: Language) -> None:
-        agent_id = f"partner-{data['provider_data']['worker_name']}"
-        if len(self._partners) >= MAX_PARTNERS:
-            here = {known: partner for known, partner in self._partners.items() if partner.here or known == agent_id}
-            self._partners = here
-        details: dict[str, Any] = {"request_id": data["request_id"], "worker_id": None, "agent_id": None}
-        if agent_id not in self._partners and len(self._partners) >= MAX_PARTNERS:
-            details |= {"init_task_data": None, "failure_reason": t(TOO_MANY)}
-        else:
-            partner = self._partners.setdefault(agent_id, _Partner(agent_id, language))
-            partner.language = language
-            update = self._update(partner, partner.shown or self._state(partner))
-            task_data = {"task_data": {}, "past_live_updates": [update]}
-            details |= {"agent_id": agent_id, "init_task_data": task_data, "failure_reason": None}
-        self._router.from_operator({"packet_type": packets.AGENT_DETAILS, "subject_id": agent_id, "data": details})
 
     def _look_around(self) -> None:
         now = time.monotonic()

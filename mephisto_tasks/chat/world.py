@@ -73,7 +73,15 @@ class ConversationWorld:
             self._set_scene()
             given = self._open(speaker)
             verdict, by_rater = self._converse(speaker, rating, given)
-            self._final(verdict)
+            config = self.config
+            self.page.within = None  # no turn any more
+            if config.verdict and self._recorded.take(log.VerdictGiven) is None:
+                self._give_verdict(verdict)
+            if config.final_criteria and self._recorded.take(log.FinalRated) is None:
+                step = rate_step(config, "final", config.scales(), final_question(config))
+                values = self.page.ask(steps.RateAnswer, step).values
+                now = time.time()
+                self.page.state.append(log.FinalRated(at=now, ratings=values, seconds=now - self.page.shown_at))
             self._recorded.must_be_over()
             self.page.state.append(log.Finished(at=time.time(), by_rater=by_rater))
             self.finished = True
@@ -296,17 +304,6 @@ class ConversationWorld:
             self.page.while_open(over.wait, look, asking.GROWTH_LOOK_S)
         finally:
             over.set()
-
-    def _final(self, verdict: Verdict | None) -> None:
-        config = self.config
-        self.page.within = None  # no turn any more
-        if config.verdict and self._recorded.take(log.VerdictGiven) is None:
-            self._give_verdict(verdict)
-        if config.final_criteria and self._recorded.take(log.FinalRated) is None:
-            step = rate_step(config, "final", config.scales(), final_question(config))
-            values = self.page.ask(steps.RateAnswer, step).values
-            now = time.time()
-            self.page.state.append(log.FinalRated(at=now, ratings=values, seconds=now - self.page.shown_at))
 
     def _give_verdict(self, verdict: Verdict | None) -> None:
         if verdict is None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import yaml
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import (
@@ -121,7 +122,15 @@ def demo(
                 simulate(run, stop, raters, prefer, strength, seed, worst)
         if not as_json:
             tell_answer(run)
-        _print_report(run, as_json)
+        with waiting_for(READING):
+            from mephisto_tasks.cli.report import answers_of
+            from mephisto_tasks.cli.report_documents import Wanted
+
+            tables, known = answers_of(run.data_dir, run.task_name)
+        Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)
+        if not as_json:
+            click.echo()
+            tell_more(run)
     except HumanevalError as error:
         raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
 
@@ -160,7 +169,7 @@ def simulate(
     from mephisto_tasks.storage.results import stored_runs
 
     behaviour = Behaviour(
-        model_of=run.study.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
+        model_of=run.study.shown.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
     )
     _, wanted = run.study.so_far()
     what, is_decided = counted(raters, "simulated rater"), run.study.monitor is not None
@@ -202,18 +211,6 @@ def simulate(
                     f"{len(turned_away)} of {len(outcomes)} simulated raters could not finish: "
                     f"{turned_away[0].refused or turned_away[0].stopped}"
                 )
-
-
-def _print_report(run: RunningStudy, as_json: bool) -> None:
-    with waiting_for(READING):
-        from mephisto_tasks.cli.report import answers_of
-        from mephisto_tasks.cli.report_documents import Wanted
-
-        tables, known = answers_of(run.data_dir, run.task_name)
-    Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)
-    if not as_json:
-        click.echo()
-        tell_more(run)
 
 
 def tell_more(run: RunningStudy) -> None:
@@ -330,7 +327,6 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
 
 def _zoo_file(given: Given, data_dir: Path, task_name: str) -> Path:
     """The model's entry, kept with the study: what was tried can be seen, and launched, later on."""
-    import yaml
 
     from mephisto_tasks.storage.locks import study_folder
 

@@ -25,18 +25,11 @@ from packaging.specifiers import SpecifierSet
 from rich.markup import escape
 
 from mephisto_tasks.cli.options import console, described, waiting_for
+from parlai_humaneval._util import installing
 from parlai_humaneval._util.files import open_to_strangers
-from parlai_humaneval._util.installing import (
-    DISTRIBUTION,
-    ENGINES,
-    NAMES,
-    SETUP,
-    UntestedRelease,
-    check_release,
-    installed,
-)
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import WrongUsage
+from parlai_humaneval.cli.options import table_console
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
@@ -114,7 +107,6 @@ def _print(findings: Sequence[Finding], checked: Sequence[Checked] | None) -> No
     from rich.table import Table
 
     from parlai_humaneval.cli.models import table_of
-    from parlai_humaneval.cli.options import table_console
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for _ in range(3):
@@ -157,7 +149,6 @@ def closing_sentence(findings: Sequence[Finding]) -> str:
 
 OLDEST_NODE = 18
 
-
 Status = Literal["ok", "warning", "error"]
 
 
@@ -197,7 +188,11 @@ def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
 
 def python_version() -> Finding:
     version = ".".join(str(part) for part in sys.version_info[:3])
-    wanted = metadata.metadata(DISTRIBUTION)["Requires-Python"] if installed(DISTRIBUTION) else ""
+    wanted = (
+        metadata.metadata(installing.DISTRIBUTION)["Requires-Python"]
+        if installing.installed(installing.DISTRIBUTION)
+        else ""
+    )
     if SpecifierSet(wanted).contains(version):
         return Finding("Python", "ok", version)
     return Finding("Python", "error", version, f"make a new environment with Python {wanted}")
@@ -205,25 +200,27 @@ def python_version() -> Finding:
 
 def packages() -> list[Finding]:
     """Installed packages against the ranges that the distribution asks for; ParlAI and Mephisto, which it cannot ask for."""
-    if not installed(DISTRIBUTION):
+    if not installing.installed(installing.DISTRIBUTION):
         mend = "run `make install`, or pip install it"
-        return [Finding("Packages", "error", f"{DISTRIBUTION} is not installed", mend)]
-    wanted = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or []]
+        return [Finding("Packages", "error", f"{installing.DISTRIBUTION} is not installed", mend)]
+    wanted = [Requirement(line) for line in metadata.requires(installing.DISTRIBUTION) or []]
     mend = "run `make install`, or: pip install --upgrade parlai-humaneval"
     findings = [Finding("Packages", "error", problem, mend) for line in wanted if (problem := _package_problem(line))]
-    for name in ENGINES:
+    for name in installing.ENGINES:
         try:
-            check_release(name)
-        except UntestedRelease as error:
-            findings.append(Finding("Packages", "error", str(error).partition(";")[0], f"run `{SETUP}`"))
+            installing.check_release(name)
+        except installing.UntestedRelease as error:
+            findings.append(Finding("Packages", "error", str(error).partition(";")[0], f"run `{installing.SETUP}`"))
         if importlib.util.find_spec(name) is None:
-            findings.append(Finding("Packages", "error", f"{NAMES[name]} is not installed", f"run `{SETUP}`"))
-    there = [f"{name} {version}" for name in (*ENGINES, "torch") if (version := installed(name))]
+            findings.append(
+                Finding("Packages", "error", f"{installing.NAMES[name]} is not installed", f"run `{installing.SETUP}`")
+            )
+    there = [f"{name} {version}" for name in (*installing.ENGINES, "torch") if (version := installing.installed(name))]
     return findings or [Finding("Packages", "ok", ", ".join(there))]
 
 
 def _package_problem(wanted: Requirement) -> str | None:
-    there = installed(wanted.name)
+    there = installing.installed(wanted.name)
     if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
         return None
     if there is None:
@@ -281,28 +278,20 @@ def node() -> Finding:
 
 def port_free(data_dir: Path, host: str, port: int) -> Finding:
     from mephisto_tasks.server.thread import CannotListen, PortInUse, listen
+    from mephisto_tasks.storage.locks import running_url
+    from mephisto_tasks.storage.results import ResultsError, task_names
 
     try:
         listen(host, port).close()
     except (PortInUse, CannotListen) as error:
-        for task, url in _running(data_dir):
-            if urlsplit(url).port == port:
-                return Finding("Port", "ok", f"{host}:{port} serves task {task}; other tasks need another port")
+        with contextlib.suppress(ResultsError):
+            for task in task_names(data_dir) if (data_dir / "database.db").exists() else ():
+                if (url := running_url(data_dir, task)) and urlsplit(url).port == port:
+                    return Finding("Port", "ok", f"{host}:{port} serves task {task}; other tasks need another port")
         why = getattr(error.__cause__, "strerror", None) or type(error).__name__
         mend = "stop the program that uses it, or launch with mephisto.architect.port=… (demo: --port …)"
         return Finding("Port", "error", f"cannot listen on {host}:{port} ({why})", mend)
     return Finding("Port", "ok", f"{host}:{port} is free")
-
-
-def _running(data_dir: Path) -> Iterator[tuple[str, str]]:
-    """The tasks that are launched from here now, each with its address."""
-    from mephisto_tasks.storage.locks import running_url
-    from mephisto_tasks.storage.results import ResultsError, task_names
-
-    with contextlib.suppress(ResultsError):
-        for task in task_names(data_dir) if (data_dir / "database.db").exists() else ():
-            if url := running_url(data_dir, task):
-                yield task, url
 
 
 def _can_be_written(folder: Path) -> bool:

@@ -15,9 +15,10 @@ __all__ = ["import_tables"]
 
 
 def read_mephisto(paths: Sequence[Path], tasks: Sequence[str]) -> Read:
-    from mephisto_tasks.storage.mephisto_import import data_dir_of_path, stored_units
+    from mephisto_tasks.storage.mephisto_import import stored_units
 
-    stored = stored_units(data_dir_of_path(paths[0]), tasks)
+    path = paths[0]
+    stored = stored_units(path.parent if path.name == "database.db" else path, tasks)
     return stored.count, stored.units, list(stored.others)
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import click
 from rich.cells import cell_len, set_cell_size
+from rich.markup import escape
 
 from mephisto_tasks.cli.options import console, described
 from mephisto_tasks.storage.locks import running_url, study_folder
@@ -99,7 +100,6 @@ def print_invitations(
     if not invitations:
         click.echo(f"Nobody is invited to {task_name!r}.")
         return
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table("name", "email", "state", "until", "came", "worker", box=None, padding=(0, 2, 0, 0))

@@ -7,17 +7,20 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options
-from mephisto_tasks.config.files import check_models, technique_of_file
-from mephisto_tasks.control.snapshot import one_line
+from mephisto_tasks.config.files import check_models, check_typed, technique_of_file
+from mephisto_tasks.config.names import BLUEPRINT, ROOT
+from mephisto_tasks.control.snapshot import done_words, is_alive, one_line, so_far
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import say, say_json
@@ -27,8 +30,6 @@ from parlai_humaneval.statistics.core.formatting import sentence
 from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mephisto_tasks.crowds.crowd import Agree
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import RunningStudy
@@ -41,7 +42,6 @@ _MOST = 24  # Letters of a default in the list; all of it stands where a setting
 
 def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
     """Print all settings of a task, those named, or those of a place; ``conf=NAME``: whose defaults. Raises ConfigError."""
-    from mephisto_tasks.config.names import ROOT
     from mephisto_tasks.crowds.registry import crowds
     from mephisto_tasks.launch.config_reference import list_settings, one_setting
 
@@ -132,7 +132,6 @@ def launch(
         click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
     with options.waiting_for(options.LOADING), collector_off():
         from mephisto_tasks.cli.steer import change_running
-        from mephisto_tasks.control.snapshot import is_alive
         from mephisto_tasks.crowds.registry import crowd_in, crowds
         from mephisto_tasks.launch import config as settings
         from mephisto_tasks.launch import launch as launching
@@ -161,7 +160,7 @@ def launch(
     if data_dir.is_dir() and is_alive(data_dir, task_name) and not only_total:
         change_running(task, settings_of(config), data_dir, task_name, yes)
         return
-    agree = printer_of_total(as_json) if only_total else asker(yes)
+    agree: Agree = partial(show_total, as_json) if only_total else partial(ask_about_total, yes)
     stop = launching.stop_on_signals()
     try:
         with launching.run_launch(task, config, data_dir, options.waiting_for, agree, stop) as run:
@@ -182,40 +181,33 @@ def launch(
     click.echo(f"See the results:  {options.as_typed_here('report', run.task_name, run.data_dir)}")
     if run.study.is_paid and not crowd.is_practice:
         click.echo(f"Pay the raters:   {options.as_typed_here('pay', run.task_name, run.data_dir)}")
-    if run.left_on_site or why is not None:
+    if run.live_run.task_launcher.left_on_site or why is not None:  # what stayed on the crowd's site was told
         raise click.exceptions.Exit(1)
 
 
-def printer_of_total(as_json: bool) -> Agree:
-    def show(total: Quote) -> None:
-        if as_json:
-            click.echo(total.model_dump_json(indent=2))
-        else:
-            print_total(total)
-            if total.refusal is not None:
-                click.echo(f"A launch would be refused: {CommandError(total.refusal, try_=total.advice)}", err=True)
-        raise click.exceptions.Exit(0)
-
-    return show
-
-
-def asker(yes: bool) -> Agree:
-    """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
-
-    def ask(total: Quote) -> None:
-        if not (total.is_real or total.shown_only):
-            return
+def show_total(as_json: bool, total: Quote) -> None:
+    if as_json:
+        click.echo(total.model_dump_json(indent=2))
+    else:
         print_total(total)
         if total.refusal is not None:
-            raise CommandError(total.refusal, try_=total.advice)
-        if total.is_real:
-            options.confirm(
-                yes,
-                why=f"this spends real money, up to {total.money(total.total)}, and ",
-                otherwise="Nothing was created, and nothing was spent.",
-            )
+            click.echo(f"A launch would be refused: {CommandError(total.refusal, try_=total.advice)}", err=True)
+    raise click.exceptions.Exit(0)
 
-    return ask
+
+def ask_about_total(yes: bool, total: Quote) -> None:
+    """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
+    if not (total.is_real or total.shown_only):
+        return
+    print_total(total)
+    if total.refusal is not None:
+        raise CommandError(total.refusal, try_=total.advice)
+    if total.is_real:
+        options.confirm(
+            yes,
+            why=f"this spends real money, up to {total.money(total.total)}, and ",
+            otherwise="Nothing was created, and nothing was spent.",
+        )
 
 
 def print_total(total: Quote) -> None:
@@ -241,8 +233,6 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
     if wrong:
         raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")
-    from mephisto_tasks.config.files import check_typed
-    from mephisto_tasks.config.names import BLUEPRINT
 
     for setting in settings:
         name, _, value = setting.partition("=")
@@ -351,7 +341,6 @@ def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
 
 
 def _on_bar(run: RunningStudy) -> dict[str, Any]:
-    from mephisto_tasks.control.snapshot import done_words, so_far
 
     groups, deciding = run.study.progress(), run.study.deciding_now()
     done, wanted = so_far(groups, deciding)

@@ -148,21 +148,20 @@ class _Interview:
 
     def _again(self, ask: Callable[[], None]) -> None:
         """Ask until the answer is one that a launch takes."""
+        from mephisto_tasks.launch.new_study import draft
+
         before = self._choices
         while True:
             ask()
-            problems = [] if self._choices == before else self._new_problems(before)
+            if self._choices == before:
+                return
+            known = draft(before, self._path).problems
+            problems = [problem for problem in draft(self._choices, self._path).problems if problem not in known]
             if not problems:
                 return
             self._choices = before
             for problem in problems:
                 self._out.print(as_written(problem, "yellow"), soft_wrap=True)
-
-    def _new_problems(self, before: Choices) -> list[str]:
-        from mephisto_tasks.launch.new_study import draft
-
-        known = draft(before, self._path).problems
-        return [problem for problem in draft(self._choices, self._path).problems if problem not in known]
 
     def _models(self) -> None:
         from mephisto_tasks.launch.new_study import first_reply, texts_of

@@ -185,7 +185,6 @@ def waiting_for(what: str, *, on_screens_only: bool = False) -> Iterator[None]:
 READING = "Reading the answers…"
 LOADING = "Loading ParlAI and Mephisto…"
 
-
 PROGRAM = "parlai-humaneval"
 
 

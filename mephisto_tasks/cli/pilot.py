@@ -45,7 +45,6 @@ OF_MAIN_STUDY = frozenset(
 )
 """Settings that the pilot on this machine does not take over; so it is with all of crowds, and of the rule."""
 
-
 USUAL = 6  # Dialogues of each pair or group
 
 
@@ -76,7 +75,12 @@ def pilot(
         name = _collected(main, name, dialogues or USUAL, raters, port)
     with waiting_for(READING, on_screens_only=True):
         tables = _tables(tables_dir, main.data_dir, str(name))
-    _check_enough(tables)
+    frames = (tables.turns, tables.comparisons, tables.ratings, tables.segments)
+    workers = {worker for frame in frames for worker in frame["worker_id"]}
+    if len(workers) < 2:
+        one = "the pilot has 1 rater, which shows nothing about how raters differ"
+        what = one if workers else "the pilot has no ratings"
+        raise CommandError(what, try_="use two or more raters, ten if you can")
     main.learn(tables)
     main.plan_fixed()
     main.plan_until_decided()
@@ -178,7 +182,16 @@ class _MainStudy:
         if habits is not None and (setting := str(blueprint.get("setting") or "")) in habits.settings:
             typed["setting"] = setting
         self.remarks: list[str] = []
-        self.inputs = self._priced(typed)
+        from parlai_humaneval.planning.inputs import FEE, ask
+
+        self.quote = None
+        try:
+            self.quote = self._quote(1)
+        except HumanevalError as error:
+            self.remarks.append(f"The crowd's fee is unknown ({error.what}), so the plan assumes {percent(FEE)}.")
+        if self.quote is not None and self.quote.rewards > Decimal(0):
+            typed["fee"] = float(self.quote.fees / self.quote.rewards)
+        self.inputs = ask(**{**self.pilot.question(), **typed, "models": len(self.models)})
         self.plan = with_pilot(plan_study(self.inputs), self.inputs, self.pilot, typed)
         self.amount = self.plan.n_dialogues if self.inputs.habits.held else self.plan.n_judgements_collected
 
@@ -192,19 +205,6 @@ class _MainStudy:
         from mephisto_tasks.launch.preparation import settings_of
 
         return crowd_in(self.config).quote_more(-(-dialogues // self._in_a_unit), settings_of(self.config))
-
-    def _priced(self, typed: dict[str, Any]) -> PlanInputs:
-        """The question, with the fee of the crowd, where it says one."""
-        from parlai_humaneval.planning.inputs import FEE, ask
-
-        self.quote = None
-        try:
-            self.quote = self._quote(1)
-        except HumanevalError as error:
-            self.remarks.append(f"The crowd's fee is unknown ({error.what}), so the plan assumes {percent(FEE)}.")
-        if self.quote is not None and self.quote.rewards > Decimal(0):
-            typed["fee"] = float(self.quote.fees / self.quote.rewards)
-        return ask(**{**self.pilot.question(), **typed, "models": len(self.models)})
 
     def plan_until_decided(self) -> None:
         """The plan, if the study stops once it reaches a decision: simulated, or with the cap that was typed."""
@@ -312,7 +312,7 @@ def _served(task: str, config: DictConfig, data_dir: Path, *, is_planned: bool) 
     from mephisto_tasks.annotation.build import judge_of
     from mephisto_tasks.annotation.config import StaticConfig
     from mephisto_tasks.config.stopping import StoppingSettings
-    from mephisto_tasks.launch.preparation import check_dialogues, checked_settings, judgements_served
+    from mephisto_tasks.launch.preparation import check_dialogues, checked_settings
 
     blueprint, asked = config.mephisto.blueprint, config.copy()
     if is_planned and (blueprint.margin is None or blueprint.max_dialogues is None):
@@ -322,10 +322,10 @@ def _served(task: str, config: DictConfig, data_dir: Path, *, is_planned: bool) 
     elif is_planned:
         asked.mephisto.blueprint.stop = "decided"
     settings = checked_settings(task, asked)
-    check_dialogues(settings, data_dir)
+    served = check_dialogues(settings, data_dir)
     if isinstance(settings, StaticConfig):
         judge_of(settings.model_copy(update={name: blueprint[name] for name in ("judge", "judge_max_cost")}))
-    return judgements_served(settings, data_dir)
+    return served
 
 
 def _plain(value: Any) -> Any:
@@ -378,7 +378,6 @@ def _collected(main: _MainStudy, name: str | None, dialogues: int, raters: int |
 
 def _of_dialogues(conf: str, overrides: Sequence[str]) -> tuple[str, list[str]]:
     """Of the settings of the main study, those that shape a dialogue."""
-    from mephisto_tasks.config.files import read_short_conf
     from mephisto_tasks.config.stopping import StoppingSettings
     from mephisto_tasks.crowds.registry import crowds
 
@@ -396,7 +395,7 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
     from mephisto_tasks.control.orders import More
     from mephisto_tasks.control.snapshot import is_alive
     from mephisto_tasks.crowds.registry import crowd_of
-    from mephisto_tasks.storage.run_settings import read_settings
+    from mephisto_tasks.storage.results import read_settings
 
     earlier = read_settings(main.data_dir, name)
     if earlier is None:
@@ -419,16 +418,6 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
         click.echo("The pilot that is running shows the plan when it ends.")
         raise click.exceptions.Exit(0)
     return int(str(settings[f"blueprint.{main.entry.amount}"]))
-
-
-def _check_enough(tables: Tables) -> None:
-    """Raises CommandError where nothing can be said at all."""
-    frames = (tables.turns, tables.comparisons, tables.ratings, tables.segments)
-    workers = {worker for frame in frames for worker in frame["worker_id"]}
-    if len(workers) < 2:
-        one = "the pilot has 1 rater, which shows nothing about how raters differ"
-        what = one if workers else "the pilot has no ratings"
-        raise CommandError(what, try_="use two or more raters, ten if you can")
 
 
 def _command(facts: Preregistration, chosen: Sequence[str], prereg: str | None) -> str:

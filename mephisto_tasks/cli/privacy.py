@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from parlai_humaneval.cli.errors import BadValue, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from mephisto_tasks.privacy.erase import Forgotten, Planned
     from mephisto_tasks.privacy.erase_traces import ErasurePlan, Outside
     from mephisto_tasks.privacy.release import Released

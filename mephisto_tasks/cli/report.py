@@ -12,7 +12,7 @@ import click
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import DATA_DIR_GIVEN, READING, described, waiting_for
-from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.locks import image_store, study_folder
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
@@ -189,7 +189,6 @@ def view(
     if tables_at and len(sources) > 1:
         raise CommandError("one folder of tables can be viewed, or several tasks", try_=f"view {tables_at[0]} alone")
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
-        from mephisto_tasks.storage.locks import image_store
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import ResultsError, check_task
         from parlai_humaneval.display.images import SUFFIX

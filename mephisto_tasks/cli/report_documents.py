@@ -16,16 +16,15 @@ from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.registry import CheckError, Scope
 from parlai_humaneval.report.build import build_report
-from parlai_humaneval.report.document import Excluded, Left
+from parlai_humaneval.report.document import Document, Excluded, Left, TaskFacts
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.tables.columns import Tables
 
 if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Kind
-    from parlai_humaneval.report.document import Document, TaskFacts
-    from parlai_humaneval.tables.columns import Tables
 
 
 PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial)."
@@ -66,7 +65,9 @@ class Wanted:
         note: Callable[[Kind, list[Path]], None] = lambda kind, files: None,
     ) -> None:
         """The page, if one is wanted, and the print or JSON; ``note`` is told of files as soon as they are written."""
-        document = self._document(tables, title, task)
+        notes = (PARTIAL,) if self.options.include_partial else ()
+        with self.progress("Estimating"):
+            document = build_report(tables, self.options, title=self.title or title, task=task, notes=notes)
         # First the files: who reads through `head` closes the pipe while all of it is being printed.
         written = self._write(document, tables)
         note("report", written)
@@ -74,11 +75,6 @@ class Wanted:
         if not self.as_json:
             (print_document if self.full else print_report_summary)(document, console())
         self._tell(document, written)
-
-    def _document(self, tables: Tables, title: str, task: TaskFacts | None) -> Document:
-        notes = (PARTIAL,) if self.options.include_partial else ()
-        with self.progress("Estimating"):
-            return build_report(tables, self.options, title=self.title or title, task=task, notes=notes)
 
     def _write(self, document: Document, tables: Tables) -> list[Path]:
         if self.leaderboard is not None:
@@ -167,21 +163,21 @@ def leave_out(
         kept = kept_by_task[""]
     else:
         kept, exclusions = exclude(records, checks, scope)
-    return kept, Excluded(**exclusions.model_dump(), tasks=judged, here=_left(records, kept))
-
-
-def _left(records: Sequence[Rated], kept: Sequence[Rated]) -> Left:
     ids = {_id(record) for record in kept}
     gone = [record for record in records if _id(record) not in ids]
     dialogues = [record for record in gone if not isinstance(record, JudgementRecord)]
     staying = {record.worker for record in kept}
     workers = {record.worker for record in gone} - staying
-    return Left(
-        dialogues=len(dialogues),
-        workers=len(workers),
-        simulated=len({record.worker for record in gone if record.simulated} & workers),
-        turns=sum(len(record.complete_turns) for record in dialogues),
-        judgements=len(gone) - len(dialogues),
+    return kept, Excluded(
+        **exclusions.model_dump(),
+        tasks=judged,
+        here=Left(
+            dialogues=len(dialogues),
+            workers=len(workers),
+            simulated=len({record.worker for record in gone if record.simulated} & workers),
+            turns=sum(len(record.complete_turns) for record in dialogues),
+            judgements=len(gone) - len(dialogues),
+        ),
     )
 
 

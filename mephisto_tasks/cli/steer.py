@@ -12,27 +12,11 @@ from typing import Any
 import click
 
 from mephisto_tasks.cli.options import confirm, console, described, task_options
-from mephisto_tasks.control.orders import (
-    ORDERS,
-    Field,
-    Group,
-    More,
-    Order,
-    Pause,
-    RestoreModel,
-    Resume,
-    ResumeGroup,
-    RetireModel,
-    StopGroup,
-    fold,
-    give,
-    in_words,
-)
+from mephisto_tasks.control import orders as steering
 from mephisto_tasks.control.snapshot import OrderResult, is_alive, read_snapshot
 from mephisto_tasks.launch.changes import CannotChange, changes, price
 from mephisto_tasks.storage.locks import AlreadyRunning, running_task_run
-from mephisto_tasks.storage.results import stored_agents
-from mephisto_tasks.storage.run_settings import Settings, read_settings
+from mephisto_tasks.storage.results import Settings, read_settings, stored_agents
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.cli.options import Command, SuggestingGroup
@@ -43,7 +27,7 @@ def steer() -> None:
     pass
 
 
-def _giving(kind: Callable[..., Order]) -> Callable[..., None]:
+def _giving(kind: Callable[..., steering.Order]) -> Callable[..., None]:
     """What a command does that gives orders of this kind: its arguments are the order's fields."""
 
     def give_it(task_name: str, data_dir: Path, as_json: bool, yes: bool = False, **fields: Any) -> None:
@@ -87,50 +71,49 @@ def list_orders(task_name: str, data_dir: Path, as_json: bool) -> None:
         click.echo("No orders have been given.")
 
 
-KINDS: Mapping[str, type[Order]] = {
-    "pause": Pause,
-    "resume": Resume,
-    "more": More,
-    "stop-pair": StopGroup,
-    "resume-pair": ResumeGroup,
-    "retire": RetireModel,
-    "restore": RestoreModel,
+KINDS: Mapping[str, type[steering.Order]] = {
+    "pause": steering.Pause,
+    "resume": steering.Resume,
+    "more": steering.More,
+    "stop-pair": steering.StopGroup,
+    "resume-pair": steering.ResumeGroup,
+    "retire": steering.RetireModel,
+    "restore": steering.RestoreModel,
 }
 for name, kind in KINDS.items():
-    steer.add_command(described(f"steer {name}", cls=_More if kind is More else Command)(_giving(kind)))
+    steer.add_command(described(f"steer {name}", cls=_More if kind is steering.More else Command)(_giving(kind)))
 steer.add_command(list_orders)
-
 
 PATIENCE_S = 10.0  # How long a running launch may take to say what became of an order; it looks four times a second.
 
 
-def refusals(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[str]:
+def refusals(data_dir: Path, task_name: str, new: Sequence[steering.Order]) -> list[str]:
     """Why some of the orders can never be followed, by what the newest launch knows; they are not given then."""
     if read_snapshot(data_dir, task_name) is None:
         return []
     return [result.text for result in results_of(data_dir, task_name, new)[-len(new) :] if not result.done]
 
 
-def results_of(data_dir: Path, task_name: str, new: Sequence[Order] = ()) -> list[OrderResult]:
+def results_of(data_dir: Path, task_name: str, new: Sequence[steering.Order] = ()) -> list[OrderResult]:
     """All orders, ``new`` ones last, and what becomes of them with the groups of the newest launch."""
     snapshot = read_snapshot(data_dir, task_name)
     if snapshot is not None and not new and is_alive(data_dir, task_name):
         return snapshot.orders
     now = [] if snapshot is None else snapshot.groups
-    groups = [Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
-    about = Field(groups, "conversations" if snapshot is None else snapshot.counted)
-    return list(fold([*ORDERS.read(data_dir, task_name), *new], about).results)
+    groups = [steering.Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
+    about = steering.Field(groups, "conversations" if snapshot is None else snapshot.counted)
+    return list(steering.fold([*steering.ORDERS.read(data_dir, task_name), *new], about).results)
 
 
-def price_of(data_dir: Path, task_name: str, new: Sequence[Order]) -> str | None:
+def price_of(data_dir: Path, task_name: str, new: Sequence[steering.Order]) -> str | None:
     """What the orders can cost, by the newest launch; None where nothing real is spent."""
     settings, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
     return None if settings is None or snapshot is None else price(new, settings.settings, snapshot.groups)
 
 
-def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[OrderResult]:
+def give_and_wait(data_dir: Path, task_name: str, new: Sequence[steering.Order]) -> list[OrderResult]:
     """The orders, and what the running launch says of them; where none runs, or it is silent, that they will hold."""
-    given = [give(data_dir, task_name, order) for order in new]
+    given = [steering.give(data_dir, task_name, order) for order in new]
     said: dict[str, OrderResult] = {}
     until = time.monotonic() + PATIENCE_S
     while is_alive(data_dir, task_name) and time.monotonic() < until:
@@ -145,12 +128,11 @@ def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[
     return [said.get(order.order_id) or _pending(order, task_name, alive) for order in given]
 
 
-def _pending(order: Order, task_name: str, alive: bool) -> OrderResult:
-    text = (
-        f"The launch of {task_name} has not carried out the order yet. The launch will do so as soon as possible."
-        if alive
-        else f"No launch of {task_name} is running. The order will take effect at the next launch ({in_words(order)})."
-    )
+def _pending(order: steering.Order, task_name: str, alive: bool) -> OrderResult:
+    text = f"The launch of {task_name} has not carried out the order yet. The launch will do so as soon as possible."
+    if not alive:
+        later = f"The order will take effect at the next launch ({steering.in_words(order)})."
+        text = f"No launch of {task_name} is running. {later}"
     return OrderResult(order_id=order.order_id, kind=order.kind, at=order.at, by=order.by, done=True, text=text)
 
 
@@ -188,7 +170,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
         )
     click.echo(f"{task_name} is already running at {snapshot.url}. The running launch would receive these orders:")
     for order in orders:
-        click.echo(f"  {in_words(order)}")
+        click.echo(f"  {steering.in_words(order)}")
     if (sentence := price(orders, running.settings, snapshot.groups)) is not None:
         click.echo(sentence)
     confirm(yes)

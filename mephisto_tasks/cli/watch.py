@@ -27,35 +27,6 @@ EVERY_S = 2.0
 LINE_S = 60.0  # Where output is no terminal there is a line so often
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be served: the ``page`` with buttons, the ``public`` leaderboard; ``title`` and ``blind_names`` of that."""
-
-    page: bool
-    public: bool
-    port: int
-    host: str | None
-    blind_names: bool
-    title: str
-
-    def check(self, ends: bool) -> None:
-        """Refuse options that do nothing here; ``ends``: the command looks once. Raises ClickException."""
-        if ends and (self.page or self.public):
-            raise CommandError("--once and --json print once: they exclude --page and --public")
-        alone = {"--host": self.host is not None, "--blind-names": self.blind_names, "--title": bool(self.title)}
-        lonely = [name for name, given in alone.items() if given]
-        if lonely and not self.public:
-            raise CommandError(
-                f"{', '.join(lonely)} is for the public leaderboard",
-                try_="add --public. The page with buttons (--page) is only served on this machine; remotely, reach "
-                "it through ssh -L",
-            )
-        if self.port and self.page and self.public:
-            raise CommandError("--port is for one page", try_="serve --page and --public with two commands")
-        if self.port and not (self.page or self.public):
-            raise CommandError("--port is for a page", try_="add --page or --public")
-
-
 @dataclass
 class _Pages:
     watch: WatchPage | None = None
@@ -82,8 +53,20 @@ def watch(
     blind_names: bool,
     title: str,
 ) -> None:
-    wanted = Wanted(page=page, public=public, port=port, host=host, blind_names=blind_names, title=title)
-    wanted.check(ends=once or as_json)
+    if (once or as_json) and (page or public):
+        raise CommandError("--once and --json print once: they exclude --page and --public")
+    alone = {"--host": host is not None, "--blind-names": blind_names, "--title": bool(title)}
+    lonely = [name for name, given in alone.items() if given]
+    if lonely and not public:
+        raise CommandError(
+            f"{', '.join(lonely)} is for the public leaderboard",
+            try_="add --public. The page with buttons (--page) is only served on this machine; remotely, reach "
+            "it through ssh -L",
+        )
+    if port and page and public:
+        raise CommandError("--port is for one page", try_="serve --page and --public with two commands")
+    if port and not (page or public):
+        raise CommandError("--port is for a page", try_="add --page or --public")
     with ExitStack() as stack:
         if task_name is None:
             from mephisto_tasks.cli.report import list_tasks
@@ -107,7 +90,24 @@ def watch(
             where = () if data_dir == default_data_dir() else ("--data-dir", str(data_dir))
             screen.print(steering(task_name, where, is_decided=standing.deciding is not None))
             return
-        pages = _serve(stack, data_dir, standing, observer, wanted)
+        pages = _Pages()
+        if page or public:
+            from mephisto_tasks.monitoring.web import LOCAL, LeaderboardPage, WatchPage, serve
+            from mephisto_tasks.storage.locks import study_folder
+        if page:
+            from mephisto_tasks.cli.report import viewer_of_task
+
+            give = partial(given_by_page, data_dir, task_name)
+            pages.watch = WatchPage(standing, give, partial(viewer_of_task, data_dir, task_name))
+            address, stop_serving = serve(pages.watch.app(), port)
+            stack.callback(stop_serving)
+            pages.links += (f"Page with buttons (its link is secret): {address}{pages.watch.path()}",)
+        if public:
+            blind_in = study_folder(data_dir, task_name) if blind_names else None
+            pages.public = LeaderboardPage(observer.document, title=title, blind_in=blind_in)
+            address, stop_serving = serve(pages.public.app(), port, host or LOCAL)
+            stack.callback(stop_serving)
+            pages.links += (f"Public leaderboard: {address}/",)
         for link in pages.links:
             click.echo(link)
         from mephisto_tasks.launch.running import stop_on_signals
@@ -117,30 +117,6 @@ def watch(
             _draw(observer, standing, pages, stop)
         else:
             _lines(observer, standing, pages, stop)
-
-
-def _serve(stack: ExitStack, data_dir: Path, standing: StudyStatus, observer: Observer, wanted: Wanted) -> _Pages:
-    pages = _Pages()
-    if not (wanted.page or wanted.public):
-        return pages
-    from mephisto_tasks.monitoring.web import LOCAL, LeaderboardPage, WatchPage, serve
-    from mephisto_tasks.storage.locks import study_folder
-
-    if wanted.page:
-        from mephisto_tasks.cli.report import viewer_of_task
-
-        give = partial(given_by_page, data_dir, standing.task_name)
-        pages.watch = WatchPage(standing, give, partial(viewer_of_task, data_dir, standing.task_name))
-        address, stop = serve(pages.watch.app(), wanted.port)
-        stack.callback(stop)
-        pages.links += (f"Page with buttons (its link is secret): {address}{pages.watch.path()}",)
-    if wanted.public:
-        blind_in = study_folder(data_dir, standing.task_name) if wanted.blind_names else None
-        pages.public = LeaderboardPage(observer.document, title=wanted.title, blind_in=blind_in)
-        address, stop = serve(pages.public.app(), wanted.port, wanted.host or LOCAL)
-        stack.callback(stop)
-        pages.links += (f"Public leaderboard: {address}/",)
-    return pages
 
 
 def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> Told:

@@ -60,7 +60,6 @@ def as_typed(value: Any) -> str:
 
 _HYDRAS = frozenset({"defaults", "mephisto", "hydra"})  # Hydra reads a file with one of these keys
 
-
 _LISTS = frozenset({"models", "groups", "zoo_files"})
 _FILES = re.compile(r"\w+_file|zoo_files|(human_)?dialogues|judge|workers\.(allow|block)_list")
 

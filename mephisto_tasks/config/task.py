@@ -70,7 +70,17 @@ class WorkerRules(BaseModel, extra="forbid", frozen=True, use_attribute_docstrin
     def _known_places(cls, locales: list[str]) -> list[str]:
         codes = [code.strip().upper() for code in locales]
         for code in codes:
-            _check_locale(code)
+            country, _, part = code.partition("-")
+            parts = _parts_of_countries()
+            if country not in parts:
+                raise ValueError(
+                    f"{code!r} is not an ISO 3166 code of a country (US, GB, DE) or of a part of one (US-NY)"
+                )
+            if part and code not in parts[country]:
+                known = ", ".join(sorted(parts[country])[:5])
+                raise ValueError(
+                    f"{code!r} is not an ISO 3166-2 code in {country}, such as: {known or 'none is known'}"
+                )
         return list(dict.fromkeys(codes))
 
     @field_validator("qualifications", "not_qualifications", "exclude_tasks", "across_tasks")
@@ -105,16 +115,6 @@ class WorkerRules(BaseModel, extra="forbid", frozen=True, use_attribute_docstrin
         return {name: words for name, words in worded.items() if getattr(self, name) not in (None, False, [])}
 
 
-def _check_locale(code: str) -> None:
-    country, _, part = code.partition("-")
-    parts = _parts_of_countries()
-    if country not in parts:
-        raise ValueError(f"{code!r} is not an ISO 3166 code of a country (US, GB, DE) or of a part of one (US-NY)")
-    if part and code not in parts[country]:
-        known = ", ".join(sorted(parts[country])[:5])
-        raise ValueError(f"{code!r} is not an ISO 3166-2 code in {country}, such as: {known or 'none is known'}")
-
-
 @cache
 def _parts_of_countries() -> dict[str, set[str]]:
     """Country → codes of its parts. The tables are read at the first use only."""
@@ -127,7 +127,6 @@ def _parts_of_countries() -> dict[str, set[str]]:
 
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}  # Mephisto's settings in the same section
-
 
 APART = frozenset(
     {

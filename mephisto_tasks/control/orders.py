@@ -217,13 +217,37 @@ class _Folding:
             case More():
                 return self._more(order)
             case StopGroup():
-                return self._stop(order)
+                groups = self._groups(order.models, order.setting)
+                new = [group for group in groups if group.label not in self._stopped]
+                self._stopped |= {group.label: order for group in new}
+                if not new:
+                    return f"{_labels(groups)} {_was(groups)} stopped already."
+                return f"{_labels(new)} {_is(new)} stopped; work in progress is completed.{self._nothing_left()}"
             case ResumeGroup():
-                return self._resume_group(order)
-            case RetireModel():
-                return self._retire(order.model, order)
-            case RestoreModel():
-                return self._restore(order.model)
+                groups = self._groups(order.models, order.setting)
+                if retired := [model for model in order.models if model in self._retired]:
+                    raise _Refused(f"{' and '.join(retired)} {_is(retired)} retired", try_="restore it first")
+                self._must_be_loaded(order.models)
+                stopped = [group for group in groups if self._stopped.pop(group.label, None)]
+                if not stopped:
+                    return f"{_labels(groups)} {_was(groups)} not stopped."
+                return f"{_labels(stopped)} {_is(stopped)} resumed."
+            case RetireModel(model=model):
+                if model in self._about.kept:
+                    raise _Refused(self._about.kept[model])
+                groups = self._with(model)
+                if model in self._retired:
+                    return f"{model} was retired already."
+                self._retired[model] = order
+                groups_of = f"its {counted(len(groups), 'group')} {_is(groups)}"
+                left = self._nothing_left()
+                return f"{model} is retired: {groups_of} stopped; work in progress is completed.{left}"
+            case RestoreModel(model=model):
+                self._with(model)
+                self._must_be_loaded([model])
+                if self._retired.pop(model, None) is None:
+                    return f"{model} was not retired."
+                return f"{model} takes part again."
 
     def _groups(self, models: Sequence[str], setting: str | None) -> list[Group]:
         for model in models:
@@ -266,45 +290,9 @@ class _Folding:
         wanted_now = f"{now} {self._about.counted}{of_each} are requested now."
         return f"{order.number} more for {each}{_labels(given_out)}{besides}: {wanted_now}"
 
-    def _stop(self, order: StopGroup) -> str:
-        groups = self._groups(order.models, order.setting)
-        new = [group for group in groups if group.label not in self._stopped]
-        self._stopped |= {group.label: order for group in new}
-        if not new:
-            return f"{_labels(groups)} {_was(groups)} stopped already."
-        return f"{_labels(new)} {_is(new)} stopped; work in progress is completed.{self._nothing_left()}"
-
-    def _resume_group(self, order: ResumeGroup) -> str:
-        groups = self._groups(order.models, order.setting)
-        if retired := [model for model in order.models if model in self._retired]:
-            raise _Refused(f"{' and '.join(retired)} {_is(retired)} retired", try_="restore it first")
-        self._must_be_loaded(order.models)
-        stopped = [group for group in groups if self._stopped.pop(group.label, None)]
-        if not stopped:
-            return f"{_labels(groups)} {_was(groups)} not stopped."
-        return f"{_labels(stopped)} {_is(stopped)} resumed."
-
-    def _retire(self, model: str, order: RetireModel) -> str:
-        if model in self._about.kept:
-            raise _Refused(self._about.kept[model])
-        groups = self._with(model)
-        if model in self._retired:
-            return f"{model} was retired already."
-        self._retired[model] = order
-        groups_of = f"its {counted(len(groups), 'group')} {_is(groups)}"
-        left = self._nothing_left()
-        return f"{model} is retired: {groups_of} stopped; work in progress is completed.{left}"
-
     def _nothing_left(self) -> str:
         given_out = any(self._why_stopped(group) is None for group in self._about.groups)
         return "" if given_out else " No groups are left: the launch ends when active raters have finished."
-
-    def _restore(self, model: str) -> str:
-        self._with(model)
-        self._must_be_loaded([model])
-        if self._retired.pop(model, None) is None:
-            return f"{model} was not retired."
-        return f"{model} takes part again."
 
     def _with(self, model: str) -> list[Group]:
         groups = [group for group in self._about.groups if model in group.models]

@@ -61,14 +61,11 @@ class FilePayer:
         proposal = Proposal()
         for one in owed:
             if one.left > 0:
-                self._propose(one, proposal)
+                name = f"{BY_HAND_FILE}-{self._number}.csv"
+                proposal.payments.append(one.payment(self.account, "bonus", one.due.work.agent_id, one.left, name))
         if by_hand := [payment for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]:
             proposal.notes.append(BY_HAND.format(total=in_words(sums(by_hand)), folder=self._folder))
         return proposal
-
-    def _propose(self, owed: Owed, proposal: Proposal) -> None:
-        name = f"{BY_HAND_FILE}-{self._number}.csv"
-        proposal.payments.append(owed.payment(self.account, "bonus", owed.due.work.agent_id, owed.left, name))
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         return Decimal("0.00")

@@ -14,9 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from omegaconf import DictConfig
 from pydantic import BaseModel, Field
 
-from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, NoSite, Site
+from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Site
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
@@ -26,7 +27,6 @@ from mephisto_tasks.workers.roster import SiteBlocks
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
-    from omegaconf import DictConfig
 
     from mephisto_tasks.admission.identity import Reception
     from mephisto_tasks.crowds.signing import SignedIds
@@ -69,7 +69,7 @@ class CrowdSetup:
 
     qualifications: list[dict[str, Any]] = field(default_factory=list)  # Mephisto's, which workers must have or lack
     site_requirements: list[dict[str, Any]] = field(default_factory=list)  # that its site checks, in the site's terms
-    site: Site = field(default_factory=NoSite)  # where raters go in the end
+    site: Site = field(default_factory=Site)  # where raters go in the end
     guard: Guard | None = None  # who may see the pages
     # Path → what answers the site's own calls (POST) there.
     site_calls: dict[str, Handler] = field(default_factory=dict)
@@ -88,9 +88,6 @@ class LaunchControl(Protocol):
 
     def keep_open(self, *, besides: str = "") -> None:
         """Offer units until as many are open or under way as remain, without the one whose id is ``besides``."""
-
-    def note_paid_in_vain(self) -> None:
-        """A unit was paid on the site, and still has to be done."""
 
 
 class SiteState(BaseModel, extra="forbid", frozen=True):

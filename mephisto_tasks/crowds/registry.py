@@ -9,7 +9,9 @@ from functools import cache
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util import compat
 from mephisto_tasks.crowds.crowd import Crowd, CrowdError, CrowdWords
@@ -19,9 +21,6 @@ from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval._util.files import make_private, mode_within
 from parlai_humaneval._util.plugins import load_plugins
 from parlai_humaneval.statistics.core.formatting import counted
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 FOLDERS = ("local", "panels", "invitations", "prolific", "mturk")
 """Of this package, in the order in which they are shown; the first of a provider type answers for old runs of it."""
@@ -69,7 +68,6 @@ def crowd_of(provider_type: str, settings: Mapping[str, Any] | None = None) -> C
 
 
 def crowd_in(config: DictConfig) -> Crowd:
-    from omegaconf import OmegaConf
 
     provider = OmegaConf.to_container(config.mephisto.provider, resolve=False)
     assert isinstance(provider, dict)

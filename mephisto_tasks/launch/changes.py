@@ -11,7 +11,7 @@ from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
 from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.crowds.registry import crowd_of
-from mephisto_tasks.storage.run_settings import Settings
+from mephisto_tasks.storage.results import Settings
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import units_needed
 from parlai_humaneval.statistics.core.formatting import counted
@@ -81,7 +81,14 @@ def changes(before: Settings, now: Settings, groups: Sequence[GroupStatus], task
     for name in sorted(differing - {_MODELS, _GROUPS, *_AMOUNTS}):
         raise _unchangeable(name, before.get(name), now.get(name), task_name)
     kept = _kept(now, groups, task_name) if differing & {_MODELS, _GROUPS} else list(groups)
-    orders = _fewer(groups, kept)
+    left = [group for group in groups if group not in kept and group.stopped is None]
+    staying = {model for group in kept for model in group.models}
+    retired = sorted({model for group in left for model in group.models} - staying)
+    stopped = [group for group in left if not set(group.models) & set(retired)]
+    orders: list[Order] = [
+        *(RetireModel(model=model, by="launch") for model in retired),
+        *(StopGroup(models=group.models, setting=group.setting, by="launch") for group in stopped),
+    ]
     for name in sorted(differing & set(_AMOUNTS)):
         more = _more(name, before.get(name), now.get(name), kept, task_name)
         alike = {order.number for order in more}
@@ -127,17 +134,6 @@ def _kept(now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[
 
 def _names(value: JsonValue) -> list[str]:
     return [str(name) for name in value] if isinstance(value, list) else []
-
-
-def _fewer(groups: Sequence[GroupStatus], kept: Sequence[GroupStatus]) -> list[Order]:
-    left = [group for group in groups if group not in kept and group.stopped is None]
-    staying = {model for group in kept for model in group.models}
-    retired = sorted({model for group in left for model in group.models} - staying)
-    stopped = [group for group in left if not set(group.models) & set(retired)]
-    return [
-        *(RetireModel(model=model, by="launch") for model in retired),
-        *(StopGroup(models=group.models, setting=group.setting, by="launch") for group in stopped),
-    ]
 
 
 def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupStatus], task_name: str) -> list[More]:

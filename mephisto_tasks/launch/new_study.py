@@ -24,6 +24,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.models.selection import Given, named_apart, specs_of
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
 from parlai_humaneval.planning.inputs import FEE, HOURLY_WAGE, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import collection_of, layout
 from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study, power_of
@@ -182,11 +183,20 @@ def draft(choices: Choices, path: Path) -> Draft:
     estimate, remark, missing = None, "", []
     conf = str(settings.get(CONF) or PLAIN)
     try:
-        config = _composed(choices.technique, conf, settings)
+        # The study without the place where raters come from, which may ask for an account or an address.
+        known = {*map(short_name, blueprint_names(blueprint_of(choices.technique).CONFIG)), *Task.model_fields}
+        shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
+        config = compose_config(choices.technique, conf, list(typed_settings(shape)))
         checked_settings(entry.name, config)
         if entry.name in plannable():
             estimate = _estimate(choices, settings, config)
-            settings = _completed(entry, settings, estimate)
+            # With the amount of the plan, and a reward where raters expect one, unless they were chosen.
+            is_open = estimate.amount is None or settings.get("stop") == "decided"
+            planned = {} if is_open else {entry.amount: estimate.amount}
+            planned |= {} if estimate.generated is None else {"num_dialogues": estimate.generated}
+            reward = {"task_reward": estimate.reward} if is_paid(str(settings.get("place") or "local")) else {}
+            given = {name: value for name, value in settings.items() if value not in (None, "")}
+            settings = {**planned, **reward, **given}
             if settings.get("stop") == "decided":
                 remark = DECIDED
             elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
@@ -249,13 +259,6 @@ def texts_of(value: object) -> list[str]:
 def zoo_path(path: Path) -> Path:
     """Where models of one's own are written."""
     return path.with_name(f"{path.stem}_models.yaml")
-
-
-def _composed(task: str, conf: str, settings: Mapping[str, Any]) -> DictConfig:
-    """The study without the place where raters come from, which may ask for an account or an address. Raises ConfigError."""
-    known = {*map(short_name, blueprint_names(blueprint_of(task).CONFIG)), *Task.model_fields}
-    shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
-    return compose_config(task, conf, list(typed_settings(shape)))
 
 
 def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig) -> Estimate:
@@ -331,16 +334,6 @@ def is_paid(place: str) -> bool:
     return any(not crowd.is_practice for crowd in crowds() if crowd.place == place)
 
 
-def _completed(entry: Technique, settings: dict[str, Any], estimate: Estimate) -> dict[str, Any]:
-    """With the amount of the plan, and a reward where raters expect one, unless they were chosen."""
-    is_open = estimate.amount is None or settings.get("stop") == "decided"
-    planned = {} if is_open else {entry.amount: estimate.amount}
-    planned |= {} if estimate.generated is None else {"num_dialogues": estimate.generated}
-    reward = {"task_reward": estimate.reward} if is_paid(str(settings.get("place") or "local")) else {}
-    given = {name: value for name, value in settings.items() if value not in (None, "")}
-    return {**planned, **reward, **given}
-
-
 def _lines(
     entry: Technique,
     settings: Mapping[str, Any],
@@ -361,17 +354,13 @@ def _lines(
     asked = [setting.name for setting in fields(entry.name, conf) if setting.name != CONF]
     if settings.get("stop") == "decided":
         asked.remove(entry.amount)
-    values = {name: settings.get(name, _default(known[name])) for name in asked} | dict(settings)
-    for name, value in values.items():
+    defaults = {name: yaml.safe_load(known[name].default) for name in asked}
+    for name, value in {**defaults, **settings}.items():
         if value in (None, "", []) or name == CONF:
             continue
         yield "\n"
         yield _comment(known[name].in_a_sentence) if name in known else ""
         yield f"{name}: {as_text(value)}\n"
-
-
-def _default(setting: Setting) -> Any:
-    return OmegaConf.to_container(OmegaConf.create(f"value: {setting.default}"))["value"]
 
 
 def _comment(text: str) -> str:
@@ -440,7 +429,6 @@ class FirstReply(BaseModel):
 def first_reply(name: str, zoo_files: Sequence[str] = ()) -> FirstReply:
     """Ask a model once; one that would have to be downloaded or trained is not asked."""
     from parlai_humaneval.models.check import check, try_out
-    from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
 
     parlai_without_torch()
     try:

@@ -22,8 +22,7 @@ from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.server.hosts import openable
 from mephisto_tasks.server.static import SideDoor
 from mephisto_tasks.session.study import Study
-from mephisto_tasks.storage.results import PSEUDONYM_KEY
-from mephisto_tasks.storage.run_settings import RunSettings, Settings, note_settings
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, RunSettings, Settings, note_settings
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import file_stamp
@@ -97,9 +96,6 @@ class RunningStudy:
     def keep_open(self, *, besides: str = "") -> None:
         self.live_run.task_launcher.keep_open(self.study.remaining, besides=besides, data=one_unit)
 
-    def note_paid_in_vain(self) -> None:
-        self.live_run.task_launcher.note_paid_in_vain()
-
     def warning(self) -> str | None:
         if self.room is not None and self.room.newly_unattended():
             return f"A rater is waiting for a reply, but no partner is connected. Link for partners: {self.partner_url}"
@@ -123,11 +119,6 @@ class RunningStudy:
         if running:
             return False
         return self.study.remaining == 0 or self.live_run.task_launcher.is_paid_out
-
-    @property
-    def left_on_site(self) -> bool:
-        """The launch has ended, and not all that it had offered could be taken off the crowd's site; that was told."""
-        return bool(self.live_run.task_launcher.left_on_site)
 
     def unfinished(self) -> str | None:
         """Why it ended before everything was collected, where it did by itself."""
@@ -205,7 +196,8 @@ class LaunchController:
             while not self._over.wait(LOOK_S):
                 try:
                     followed = self._follow()
-                    if self._has_answer and not self._closed:
+                    monitor = self.study.monitor
+                    if monitor is not None and monitor.is_over and not self._closed:
                         self._fits, self._closed = False, True
                     if not self._fits:
                         self._fit()
@@ -240,10 +232,6 @@ class LaunchController:
         self._told = len(self.study.steered.results)
         self._fit()
         return True
-
-    @property
-    def _has_answer(self) -> bool:
-        return self.study.monitor is not None and self.study.monitor.is_over
 
     def _fit(self) -> None:
         study = self.study

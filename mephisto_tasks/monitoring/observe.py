@@ -24,7 +24,7 @@ from mephisto_tasks.storage import results, sqlite
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
 from mephisto_tasks.storage.provider_names import CrowdError
-from mephisto_tasks.storage.run_settings import currencies_of
+from mephisto_tasks.storage.results import currencies_of
 from mephisto_tasks.storage.work import Work, completed_work
 from parlai_humaneval._util.files import file_stamp
 from parlai_humaneval.allocation.groups import Cell

@@ -62,8 +62,9 @@ def rater_facts(standing: StudyStatus) -> Iterator[Pair]:
         rate = f" ({percent(practice.passed / ended)})" if ended else ""
         open_ = f"; {practice.not_ended:,} left it or are in it" if practice.not_ended else ""
         yield "Practice", f"{practice.passed:,} of {ended:,} passed{rate}{open_}."
-    if times := times_words(standing):
-        yield "Median time", times
+    times = {unit: getattr(standing.raters, f"median_{unit}_seconds") for unit in ("turn", "dialogue", "judgement")}
+    if known := [f"{seconds_words(seconds)} a {unit}" for unit, seconds in times.items() if seconds is not None]:
+        yield "Median time", f"{', '.join(known)}."
     for site in standing.sites:
         yield site.title, site_words(site)
     if standing.site_problem is not None:
@@ -99,13 +100,6 @@ def drop_out_words(standing: StudyStatus) -> str:
     more = len(drop.after) - PLACES_NAMED
     listed = ", ".join([*places, *([f"{counted(more, 'other place')}"] if more > 0 else [])])
     return f"{drop.left:,} of {drop.of:,} left ({percent(drop.left / drop.of)}): {listed}."
-
-
-def times_words(standing: StudyStatus) -> str:
-    """“34 s a turn, 5 min 10 s a dialogue”; empty where no time is known."""
-    times = {unit: getattr(standing.raters, f"median_{unit}_seconds") for unit in ("turn", "dialogue", "judgement")}
-    known = [f"{seconds_words(seconds)} a {unit}" for unit, seconds in times.items() if seconds is not None]
-    return f"{', '.join(known)}." if known else ""
 
 
 def _pay_words(standing: StudyStatus) -> Iterator[Pair]:

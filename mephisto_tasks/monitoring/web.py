@@ -162,7 +162,6 @@ Give = Callable[[Order, str], Told]
 Draw = Callable[[], str]
 """Makes HTML; called in a thread, so that no request waits for the drawing of another one's figures."""
 
-
 KEPT_S = 20.0  # so long the viewer's files are served as they were read, then read again when its page is opened
 
 

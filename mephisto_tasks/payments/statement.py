@@ -15,8 +15,7 @@ from pydantic import BaseModel, ValidationError
 from mephisto_tasks.payments.ledger import PAID, SETTLED, Kind, Ledger, Owed, Payer, Payment, Proposal, Remaining
 from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, Terms, due, failed_checks, money
 from mephisto_tasks.storage.provider_names import CrowdError
-from mephisto_tasks.storage.results import query, read_records
-from mephisto_tasks.storage.run_settings import blueprints, currencies_of
+from mephisto_tasks.storage.results import blueprints, currencies_of, query, read_records
 from mephisto_tasks.storage.work import CENT, Work, completed_work
 from parlai_humaneval.statistics.core.formatting import counted
 

@@ -112,7 +112,20 @@ class Cleaner:
         for mark, pattern in self._patterns:
             text = _replaced(text, mark, [match.span() for match in pattern.finditer(text)], found)
         if sum(map(str.isdigit, text)) >= 7:  # no number is shorter; the library takes its time
-            text = _replaced(text, PHONE, _phones(text, self._regions), found)
+            from phonenumbers import Leniency, PhoneNumberMatcher
+
+            spans = {
+                (match.start, match.end)
+                for region in (*self._regions, None)
+                for match in PhoneNumberMatcher(
+                    text, region, leniency=Leniency.POSSIBLE if region is None else Leniency.VALID
+                )
+            }
+            taken: list[tuple[int, int]] = []
+            for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
+                if all(end <= other[0] or start >= other[1] for other in taken):
+                    taken.append((start, end))
+            text = _replaced(text, PHONE, sorted(taken), found)
             text = _replaced(text, PHONE, [match.span() for match in _NATIONAL_PHONE.finditer(text)], found)
         return text, found
 
@@ -130,21 +143,6 @@ def _by_itself(word: str) -> str:
     return f"{before}{re.escape(word)}{after}"
 
 
-def _phones(text: str, regions: Sequence[str]) -> list[tuple[int, int]]:
-    from phonenumbers import Leniency, PhoneNumberMatcher
-
-    spans = {
-        (match.start, match.end)
-        for region in (*regions, None)
-        for match in PhoneNumberMatcher(text, region, leniency=Leniency.POSSIBLE if region is None else Leniency.VALID)
-    }
-    taken: list[tuple[int, int]] = []
-    for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
-        if all(end <= other[0] or start >= other[1] for other in taken):
-            taken.append((start, end))
-    return sorted(taken)
-
-
 def _replaced(text: str, mark: str, spans: Sequence[tuple[int, int]], found: list[Found]) -> str:
     pieces, at = [], 0
     for start, end in spans:
@@ -152,9 +150,6 @@ def _replaced(text: str, mark: str, spans: Sequence[tuple[int, int]], found: lis
         pieces += [text[at:start], mark]
         at = end
     return "".join([*pieces, text[at:]])
-
-
-Cleaning = Callable[[str], str]  # gives a text without what tells who somebody is
 
 
 Coarse = Literal["day", "week"]

@@ -19,8 +19,7 @@ from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erase_traces import ErasurePlan, Outside, as_they_are_now, outside
 from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
 from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
-from mephisto_tasks.storage.results import ResultsError, query, task_names
-from mephisto_tasks.storage.run_settings import blueprint_of_newest, currencies_of
+from mephisto_tasks.storage.results import ResultsError, currencies_of, newest_settings, query, task_names
 from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval._util.files import write_private
 
@@ -159,7 +158,7 @@ def _judging(data_dir: Path, tasks: Collection[str]) -> set[str]:
     return {
         task
         for task in task_names(data_dir)
-        for blueprint in [blueprint_of_newest(data_dir, task)]
+        for blueprint in [newest_settings(data_dir, task, "blueprint")]
         for entry in (*(blueprint.get("dialogues") or ()), *(blueprint.get("human_dialogues") or ()))
         if isinstance(entry, dict) and entry.get("task") in tasks
     }

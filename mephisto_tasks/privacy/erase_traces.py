@@ -24,10 +24,8 @@ from mephisto_tasks.admission.browsers import names_of
 from mephisto_tasks.crowds.crowd import Forgotten
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
-from mephisto_tasks.storage import logs
+from mephisto_tasks.storage import logs, results
 from mephisto_tasks.storage.locks import FOLDER, IMAGES, study_folder
-from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, check_task, query, rows_of, task_names
-from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import KnownWorker, known_workers, seconds
 from mephisto_tasks.workers.roster import names_of as names_of_worker
@@ -96,7 +94,7 @@ class Places:
     """What a data directory holds of workers, read once for all of them."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.data_dir, tasks = data_dir, task_names(data_dir)
+        self.data_dir, tasks = data_dir, results.task_names(data_dir)
         self._files = {
             task: [
                 file.read_bytes()
@@ -105,7 +103,7 @@ class Places:
             ]
             for task in tasks
         }
-        named = {blueprint_of_newest(data_dir, task).get("block_qualification") for task in tasks}
+        named = {results.newest_settings(data_dir, task, "blueprint").get("block_qualification") for task in tasks}
         self._blocking = {str(name) for name in named if name}
 
     def going(self, known: KnownWorker, task_name: str | None) -> ErasurePlan | None:
@@ -126,8 +124,8 @@ class Places:
         of_crowds = [name for crowd in crowds() for name in crowd.outside_ids(self.data_dir, person)]
         sql = "SELECT assignment FROM payments WHERE worker = ? AND assignment != agent_id"
         ledgers = [study_folder(self.data_dir, task) / LEDGER for task in wanted]
-        paid = [row for ledger in ledgers for row in rows_of(ledger, "payments", sql, [known.pseudonym])]
-        granted = query(self.data_dir, "granted", [known.worker_id]) if everywhere else []
+        paid = [row for ledger in ledgers for row in results.rows_of(ledger, "payments", sql, [known.pseudonym])]
+        granted = results.query(self.data_dir, "granted", [known.worker_id]) if everywhere else []
         held = {str(row[0]) for row in granted}
         ids = [*of_crowds, *(str(value) for row in paid for value in row)]
         return ErasurePlan(
@@ -147,13 +145,15 @@ class Places:
         )
 
     def _parts(self, known: KnownWorker) -> Iterator[tuple[WorkerPart, float]]:
-        for agent, unit, task, run, assignment, at in query(self.data_dir, "parts_of_worker", [known.worker_id]):
+        for agent, unit, task, run, assignment, at in results.query(
+            self.data_dir, "parts_of_worker", [known.worker_id]
+        ):
             folder = str(RUNS / str(run) / str(assignment) / str(agent))
             yield (
                 WorkerPart(agent_id=str(agent), unit_id=str(unit), task_name=str(task), folder=folder),
                 seconds(str(at)),
             )
-        for agent, task, run, at in query(self.data_dir, "practices_of_worker", [known.worker_id]):
+        for agent, task, run, at in results.query(self.data_dir, "practices_of_worker", [known.worker_id]):
             folder = str(RUNS / str(run) / "onboarding" / f"onboarding_{agent}")
             yield WorkerPart(agent_id=str(agent), unit_id="", task_name=str(task), folder=folder), seconds(str(at))
 
@@ -170,7 +170,7 @@ def _events(folder: Path) -> list[dict[str, Any]]:
 def all_going(data_dir: Path, workers: Collection[KnownWorker], task_name: str | None) -> list[ErasurePlan]:
     """Those of ``workers`` of whom there is something to forget. Raises ResultsError."""
     if task_name is not None:
-        check_task(data_dir, task_name)
+        results.check_task(data_dir, task_name)
     places = Places(data_dir)
     everybody = (places.going(worker, task_name) for worker in workers)
     return [person for person in everybody if person is not None]
@@ -199,9 +199,9 @@ def erase(path: Path, statements: Sequence[Statement]) -> None:
         return
     database = Database(
         path,
-        error=ResultsError,
+        error=results.ResultsError,
         if_busy="run `parlai-humaneval forget --finish` after that, to finish the deletion",
-        patience_s=PATIENCE_S,
+        patience_s=results.PATIENCE_S,
         pragmas=["secure_delete = ON"],
     )
     with closing(database.connect()) as connection, database.checked():
@@ -336,28 +336,24 @@ def payments(data_dir: Path, person: ErasurePlan, called: Sequence[str]) -> None
         folder = study_folder(data_dir, task)
         # The files first: only the ledger, and what was noted as this began, knows the ids that are in them.
         sql = "SELECT session FROM payments WHERE worker = ?"
-        found = rows_of(folder / LEDGER, "payments", sql, [person.pseudonym])
+        found = results.rows_of(folder / LEDGER, "payments", sql, [person.pseudonym])
         units = {str(session) for (session,) in found}
         for path in sorted([*(folder / "payments").glob("*.csv"), *(folder / "payments").glob("*.txt")]):
-            _rename(path, names, units, person.stands_for)
+            rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
+            clean = []
+            for row in rows:
+                named = [person.stands_for if cell.removeprefix("'") in names else cell for cell in row]
+                clean.append(named if named == row else ["" if cell in units else cell for cell in named])
+            if clean != rows:
+                text = io.StringIO(newline="")
+                csv.writer(text, lineterminator="\n").writerows(clean)
+                write_private(path, text.getvalue().encode(), outlasts_power=True)
         # What a site said of a payment may name its submission; where the file is may stay.
         sql = (
             "UPDATE payments SET worker = ?, worker_id = '', agent_id = '', session = '', assignment = '', "
             "words = CASE state WHEN 'written' THEN words ELSE '' END WHERE worker = ?"
         )
         erase(folder / LEDGER, [(sql, (person.stands_for, person.pseudonym))])
-
-
-def _rename(path: Path, names: Collection[str], units: Collection[str], stands_for: str) -> None:
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
-    clean = []
-    for row in rows:
-        named = [stands_for if cell.removeprefix("'") in names else cell for cell in row]
-        clean.append(named if named == row else ["" if cell in units else cell for cell in named])
-    if clean != rows:
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\n").writerows(clean)
-        write_private(path, text.getvalue().encode(), outlasts_power=True)
 
 
 def left_over(data_dir: Path, person: ErasurePlan, called: Sequence[str], others: Sequence[str]) -> list[str]:

@@ -177,20 +177,15 @@ def _file(path: Path, tables: Tables) -> File:
     return File(name=path.name, sha256=digest, rows=rows, description=TABLE_DESCRIPTIONS[name], columns=columns)
 
 
-def in_markdown(card: Card) -> str:
-    templates = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True)
-    template, to_json = templates.get_template("data_card.md.j2"), partial(json.dumps, ensure_ascii=False)
-    text: str = template.render(card=card, json=to_json)
-    return text
-
-
 def write_card(card: Card, folder: Path, tables: Tables) -> list[Path]:
     """The card as JSON and as a page, and the checksums of all files as ``sha256sum --check`` reads them."""
     about_files = [_file(path, tables) for path in sorted(folder.iterdir()) if path.is_file()]
     full = card.model_copy(update={"files": about_files})
     as_json, page, sums = folder / JSON_FILE, folder / PAGE, folder / SUMS
     as_json.write_text(full.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    page.write_text(in_markdown(full), encoding="utf-8")
+    templates = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True)
+    template, to_json = templates.get_template("data_card.md.j2"), partial(json.dumps, ensure_ascii=False)
+    page.write_text(template.render(card=full, json=to_json), encoding="utf-8")
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != SUMS]
     digests = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in files]
     sums.write_text("\n".join(digests) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from aiohttp import WSCloseCode, web
 
 from mephisto_tasks.server import security
-from mephisto_tasks.server.packets import CLIENT_BOUND, Packet, encode, error_packet
+from mephisto_tasks.server.packets import CLIENT_BOUND, ERROR, Packet, encode
 from parlai_humaneval.i18n.translate import t
 
 logger = logging.getLogger(__name__)
@@ -27,8 +27,7 @@ class Outbox:
     another window of the page may have confirmed it."""
 
     capacity: int = CAPACITY
-    last_seq: int = 0
-    """The greatest number given so far."""
+    last_seq: int = 0  # The greatest number given so far.
     _waiting: deque[Packet] = field(default_factory=deque)
     _newest: Packet | None = None
 
@@ -103,12 +102,6 @@ class Agent:
     onboarding_answer: asyncio.Future[Packet] | None = None
     submitted: bool = False
     over: bool = False
-
-    def issue_token(self) -> str:
-        """The agent's secret: made once, the same for every page that registers for it later."""
-        if self.token is None:
-            self.token = security.new_token()
-        return self.token
 
     def admits(self, token: str) -> bool:
         """Whether ``token`` is this agent's; an agent that was never handed to a page admits nobody."""
@@ -210,7 +203,9 @@ class Connection:
             self._cut()
 
     def error(self, sentence: str, *, fatal: bool = False, reason: str | None = None) -> None:
-        self.send(error_packet(self.agent_id or "", t(sentence), fatal=fatal, reason=reason))
+        """``fatal``: trying again is of no use; ``reason``: a word for pages that need one."""
+        data = {"error": t(sentence), "fatal": fatal, **({} if reason is None else {"reason": reason})}
+        self.send({"packet_type": ERROR, "subject_id": self.agent_id or "", "data": data})
 
     def close(self, code: int, within_s: float = _CLOSE_S) -> None:
         """Closes after everything that was given before has been sent; who has not closed ``within_s``, too, is cut off."""

@@ -118,12 +118,12 @@ class PageSockets:
             raise packets.BadPacket("This connection does not represent that agent. First send “alive” with its token.")
         agent.last_seen = self._router.awake.now()
         if packet.packet_type == packets.HEARTBEAT:
-            if "agent_token" in packet.data and not agent.admits(packet.token()):
+            if "agent_token" in packet.data and not agent.admits(packet.of_page().agent_token):
                 self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
             else:
                 self._router.heartbeat(connection, agent)
         elif packet.packet_type == packets.ACK:
-            agent.outbox.confirm(packet.last_seq())
+            agent.outbox.confirm(packet.of_page().last_seq)
         elif packet.packet_type == packets.MEPHISTO_BOUND:
             packets.validated(packets.AnswerEnvelope, packet.data)
             if agent.over:
@@ -140,11 +140,11 @@ class PageSockets:
         agent = self._router.agents.find(packet.subject_id)
         if agent is None:
             self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True, reason=UNKNOWN)
-        elif not agent.admits(packet.token()):
+        elif not agent.admits(packet.of_page().agent_token):
             self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
         else:
-            connection.page_id = packet.page_id()
-            self._router.attach(connection, agent, packet.last_seq())
+            connection.page_id = packet.of_page().page_id
+            self._router.attach(connection, agent, packet.of_page().last_seq)
 
     @staticmethod
     def _refuse(

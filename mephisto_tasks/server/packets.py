@@ -140,9 +140,9 @@ class LogErrorBody(_Request):
     error_data: dict[str, Any]
 
 
-class _PageData(_Open):
+class PageData(_Open):
     agent_token: str = ""
-    page_id: str = ""
+    page_id: str = ""  # what one load of a page calls itself, or "" when it does not say
     last_seq: Annotated[int, Field(ge=0, le=MAX_SEQ)] = 0
 
 
@@ -154,18 +154,9 @@ class PagePacket(_Body):
     data: dict[str, Any] = Field(default_factory=dict)
     client_timestamp: Any = None
 
-    def token(self) -> str:
-        return self._page_data().agent_token
-
-    def page_id(self) -> str:
-        """What one load of a page calls itself, or "" when it does not say."""
-        return self._page_data().page_id
-
-    def last_seq(self) -> int:
-        return self._page_data().last_seq
-
-    def _page_data(self) -> _PageData:
-        return validated(_PageData, self.data)
+    def of_page(self) -> PageData:
+        """What the page says of itself. Raises BadPacket."""
+        return validated(PageData, self.data)
 
 
 class AnswerEnvelope(_Open):
@@ -189,14 +180,6 @@ def page_packet(text: str) -> PagePacket:
     if raw.get("data") is None:  # Mephisto's own page leaves it out where there is nothing to say
         raw = {**raw, "data": {}}
     return validated(PagePacket, raw)
-
-
-def error_packet(subject_id: str, sentence: str, *, fatal: bool, reason: str | None = None) -> Packet:
-    """An error for a page; ``fatal``: trying again is of no use; ``reason``: a word for pages that need one."""
-    data: dict[str, Any] = {"error": sentence, "fatal": fatal}
-    if reason is not None:
-        data["reason"] = reason
-    return {"packet_type": ERROR, "subject_id": subject_id, "data": data}
 
 
 def encode(packet: Packet) -> str:

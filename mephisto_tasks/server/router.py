@@ -16,7 +16,7 @@ from aiohttp import WSCloseCode
 from mephisto_tasks.server import packets
 from mephisto_tasks.server.agents import Agent, AgentBook, AwakeTime, Connection
 from mephisto_tasks.server.packets import Packet
-from mephisto_tasks.server.security import PageErrors
+from mephisto_tasks.server.security import PageErrors, new_token
 from parlai_humaneval.i18n.translate import phrase, phrases
 
 logger = logging.getLogger(__name__)
@@ -156,7 +156,8 @@ class Router:
         data = details["data"]
         if data.get("agent_id") is not None:
             agent = self.agents.find_or_create(data["agent_id"])
-            data["agent_token"] = agent.issue_token()
+            # Made once: every page that registers for the agent later has the same.
+            data["agent_token"] = agent.token = agent.token or new_token()
             agent.last_seen = self.awake.now()
         waiting = self._requests.pop(data.get("request_id", ""), None)
         if waiting is None or waiting.done():
@@ -253,23 +254,17 @@ class Router:
         """``connection`` speaks for ``agent`` from now on, and gets all that came after ``last_seq``."""
         if agent.connection is not connection:
             self._release(connection)
-            self._supersede(agent, connection)
+            if (older := agent.connection) is not None:
+                # A page that reconnects must not frighten itself: its own older connection may speak last.
+                if not older.page_id or older.page_id != connection.page_id:
+                    older.error(OTHER_WINDOW, fatal=True, reason="other_window")
+                older.close(WSCloseCode.POLICY_VIOLATION)
             agent.connection, connection.agent_id = connection, agent.agent_id
         agent.last_seen, agent.came = self.awake.now(), True
         status = {"status": agent.status}
         connection.send({"packet_type": packets.UPDATE_STATUS, "subject_id": agent.agent_id, "data": status})
         for packet in agent.outbox.resume(last_seq):
             connection.send(packet)
-
-    @staticmethod
-    def _supersede(agent: Agent, newer: Connection) -> None:
-        older = agent.connection
-        if older is None:
-            return
-        # A page that reconnects must not frighten itself: its own older connection may speak last.
-        if not older.page_id or older.page_id != newer.page_id:
-            older.error(OTHER_WINDOW, fatal=True, reason="other_window")
-        older.close(WSCloseCode.POLICY_VIOLATION)
 
     def heartbeat(self, connection: Connection, agent: Agent) -> None:
         data = {"status": agent.status, "last_mephisto_ping": int(self._last_operator_ping * 1000)}

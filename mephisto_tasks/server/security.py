@@ -249,10 +249,8 @@ def usable_secrets(shown: object) -> list[str]:
 
 @dataclass(eq=False, repr=False)
 class Browsers:
-    framed: bool = False
-    """The page stands in frames of other sites, where a cookie has to be marked as theirs."""
-    secure: bool = False
-    """The study is reached by https only."""
+    framed: bool = False  # The page stands in frames of other sites, where a cookie has to be marked as theirs.
+    secure: bool = False  # The study is reached by https only.
 
     def remember(self, request: web.Request, response: web.StreamResponse) -> None:
         """Give a browser its cookie, if it has none; before the page asks for anything."""

@@ -160,13 +160,6 @@ class Handler(web.RequestHandler):
         return response
 
 
-def end_unread(listener: socket.socket) -> None:
-    """Connections of the listener end when nobody reads what they were sent; where the system knows how."""
-    option = getattr(socket, "TCP_USER_TIMEOUT", None)
-    if option is not None:
-        listener.setsockopt(socket.IPPROTO_TCP, option, int(1000 * UNREAD_S))
-
-
 class PortInUse(HumanevalError, RuntimeError):
     """Another program listens on the port; the message says which option changes it."""
 
@@ -216,8 +209,7 @@ class RouterThread:
 
     app: web.Application
     host: str
-    port: int
-    """0: any free one; once it has started, the one in use."""
+    port: int  # 0: any free one; once it has started, the one in use.
     is_one_visitor: Callable[[str], bool] = lambda peer: False
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
@@ -270,7 +262,9 @@ class RouterThread:
             await runner.setup()
             application = runner.server
             assert application is not None
-            end_unread(listener)
+            # Connections end when nobody reads what they were sent, where the system knows how.
+            if (option := getattr(socket, "TCP_USER_TIMEOUT", None)) is not None:
+                listener.setsockopt(socket.IPPROTO_TCP, option, int(1000 * UNREAD_S))
             server = await loop.create_server(lambda: Handler(application, connections, loop), sock=listener)
             self._ready.set()
             await self._stop.wait()

@@ -114,8 +114,14 @@ class LiveAgentState(AgentState):
     def _save_data(self) -> None:
         with self._lock:
             stored = self.get_data()
-            if _step(self.current_update).get("kind") == "end":
-                stored["last_page"] = _without_redirect(self.current_update)
+            page = self.current_update
+            if page and _step(page).get("kind") == "end":
+                # The way back to a panel holds its code, and may hold the rater's id there: neither belongs into a record.
+                state = page["state"]
+                stored["last_page"] = {
+                    **page,
+                    "state": {**state, "step": {**state["step"], "redirect": None}},
+                }
             # dumps, not dump: only the former encodes in C, and this runs at every event of every rater.
             path = self._state_file
             write_private(path, json.dumps(stored, ensure_ascii=False).encode(), outlasts_power=True, mode=self._mode)
@@ -195,12 +201,6 @@ class LiveAgentState(AgentState):
 
     def get_task_end(self) -> float:
         return float(self.messages[-1]["at"]) if self.messages else 0.0
-
-
-def _without_redirect(update: Any) -> dict[str, Any]:
-    """The way back to a panel holds its code, and may hold the rater's id there: neither belongs into a record."""
-    state = update["state"]
-    return {**update, "state": {**state, "step": {**state["step"], "redirect": None}}}
 
 
 def _step(update: dict[str, Any] | None) -> dict[str, Any]:

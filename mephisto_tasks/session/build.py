@@ -15,11 +15,11 @@ from mephisto_tasks.config.names import ConfigError, NothingToDo
 from mephisto_tasks.config.task import TaskConfig, resolve_file
 from mephisto_tasks.control.orders import ORDERS, Order, Steered
 from mephisto_tasks.payments.policy import DOLLARS, money
+from mephisto_tasks.session import stopping
 from mephisto_tasks.session.resume import Difference, going_on
-from mephisto_tasks.session.study import Study, already_over, refuse_to_go_on_without
+from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.logs import DECISIONS
-from mephisto_tasks.storage.results import PSEUDONYM_KEY, failed_tries, finished_by_worker, past_practices
-from mephisto_tasks.storage.run_settings import blueprints
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, finished_by_worker, past_practices
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, cut_off_units, last_seen
 from mephisto_tasks.workers.qualifications import resets_by_id
@@ -31,6 +31,7 @@ from parlai_humaneval.materials.instructions import Instructions, load_instructi
 from parlai_humaneval.planning.inputs import ONBOARDING_MINUTES
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.stopping.events import Began
 from parlai_humaneval.techniques.registry import techniques
 
 if TYPE_CHECKING:
@@ -118,8 +119,16 @@ class Setup(Generic[C]):
     ) -> StoppingMonitor | None:
         """The monitor, if the study stops once it reaches a decision; ``asked``: models, groups, setting.
         ``judge``: name, version of one whose predictions are taken off what raters say."""
-        if not self.config.is_decided:
-            refuse_to_go_on_without(self.data_dir, self.task_name)
+        config, data_dir, task_name = self.config, self.data_dir, self.task_name
+        events = DECISIONS.read(data_dir, task_name)
+        if not config.is_decided:
+            if DECISIONS.exists(data_dir, task_name):
+                began = next((event.technique for event in events if isinstance(event, Began)), "")
+                of_what = f" ({began})" if began else ""
+                raise ConfigError(
+                    f"task {task_name!r}{of_what} began with stop=decided, which drew every dialogue of it",
+                    try_="set stop=decided, with the same technique, margin and alpha, or begin another study: task_name=…",
+                )
             return None
         if self.registered_judge not in ("", judge):
             raise ConfigError(
@@ -127,11 +136,8 @@ class Setup(Generic[C]):
                 "or format was changed",
                 try_="put the judge's file back as it was, or register another study before anybody takes part",
             )
-        from mephisto_tasks.session import stopping  # its statistics take a while to load
 
-        config, data_dir, task_name = self.config, self.data_dir, self.task_name
         models, groups, setting = asked()
-        events = DECISIONS.read(data_dir, task_name)
         finished = finished_by_worker(data_dir, task_name)
         if finished and not events:
             raise ConfigError(
@@ -243,9 +249,13 @@ class Setup(Generic[C]):
             # Failed tries of earlier launches stay failed, but for those from before a worker's practice was reset.
             resets = resets_by_id(self.data_dir, study.config.onboarding_qualification)
             for worker, past in past_practices(self.data_dir, self.task_name, resets).items():
-                study.practice_tries_used[worker] = failed_tries(past, len(study.practice.items))
+                tries = (len(choices) == len(study.practice.items) and "bad" in choices for choices in past.choices)
+                study.practice_tries_used[worker] = sum(tries)
         if study.monitor is not None and study.monitor.is_over:
-            raise already_over(self.task_name, study.monitor.standing())
+            standing, task_name = study.monitor.standing(), self.task_name
+            how = "begin another study: task_name=…" if standing.ended == "decided" else "raise max_dialogues to go on"
+            see = f"see it with `parlai-humaneval report --task-name {task_name}`"
+            raise NothingToDo(str(standing), where=f"task {task_name!r}", try_=(see, how))
         if study.allocator.remaining == 0:
             raise _nothing_to_do(self.task_name, what, more, steered)
         return study

@@ -63,7 +63,18 @@ class PracticeLoop(ABC):
             if self.passed or attempt == self.tries:
                 self.page.state.append(PracticeEnded(at=time.time(), passed=self.passed, attempts=attempt))
                 break
-            self.page.notice = self._feedback(wrong, self.tries - attempt)
+            said = [
+                tn(
+                    "One answer was not what we were looking for.",
+                    "{n} answers were not what we were looking for.",
+                    len(wrong),
+                ),
+                tn("You have one more try.", "You have {n} more tries.", self.tries - attempt),
+                t("Please answer again."),
+                *([t(self.again)] if self.again else []),
+            ]
+            points = [t("{place}: {why}", place=self.place(number, item), why=item.why) for number, item in wrong]
+            self.page.notice = Notice(level="info", text=joined(said), points=points)
         self._on_verdict(self.passed)
         if self.passed:
             self.page.end(PASSED_TITLE, t("All right! {begins}", begins=t(self._begins)), "submit_onboarding")
@@ -87,20 +98,6 @@ class PracticeLoop(ABC):
             if self._at_once:
                 self.page.notice = _at_once(right, item)
         return wrong
-
-    def _feedback(self, wrong: list[tuple[int, PracticeItem]], tries_left: int) -> Notice:
-        said = [
-            tn(
-                "One answer was not what we were looking for.",
-                "{n} answers were not what we were looking for.",
-                len(wrong),
-            ),
-            tn("You have one more try.", "You have {n} more tries.", tries_left),
-            t("Please answer again."),
-            *([t(self.again)] if self.again else []),
-        ]
-        points = [t("{place}: {why}", place=self.place(number, item), why=item.why) for number, item in wrong]
-        return Notice(level="info", text=joined(said), points=points)
 
 
 def numbered_cards(item: ChooseItem) -> tuple[list[Card], dict[str, int]]:

@@ -13,7 +13,6 @@ from parlai_humaneval.schema import events as log
 from parlai_humaneval.schema.rebuild import split_dialogues
 from parlai_humaneval.statistics.core.formatting import counted
 
-Beginning = log.Started | log.JudgingStarted
 Difference = tuple[str, object, object]  # A setting's name, what it was, and what it is now
 
 MOST_SHOWN = 160  # characters of a value in the refusal
@@ -69,12 +68,6 @@ def settings_that_differ(
             yield from settings_that_differ(then[name], value, (), f"{within}.{name}")
         else:
             yield f"{within}.{name}", then[name], value
-
-
-def options_that_differ(model: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
-    for name in sorted({*then, *now}):
-        if then.get(name) != now.get(name):
-            yield f"option {name} of the model {model}", then.get(name), now.get(name)
 
 
 E = TypeVar("E")

@@ -15,16 +15,7 @@ from mephisto_tasks.config.stopping import refused_change
 from mephisto_tasks.storage.sqlite import Saving
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.statistics.survival.spotting import GOODNESS
-from parlai_humaneval.stopping.events import (
-    Answered,
-    Arrived,
-    Chose,
-    Event,
-    Forecast,
-    Outcome,
-    Returned,
-    StoppingStatus,
-)
+from parlai_humaneval.stopping import events as log
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
 from parlai_humaneval.tables.build_judgements import pair_rows, segment_rows
@@ -62,7 +53,7 @@ class Absent:
 
 
 Models = tuple[str, ...]
-Keep = Callable[[Sequence[Event]], None]
+Keep = Callable[[Sequence[log.Event]], None]
 
 FORECAST_S = 30.0  # between two forecasts: one takes seconds
 
@@ -87,13 +78,13 @@ class StoppingMonitor:
         self._unbegun: set[str] = set()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._drawn = {event.worker: event.dialogues for event in self._study.log if isinstance(event, Arrived)}
+        self._drawn = {event.worker: event.dialogues for event in self._study.log if isinstance(event, log.Arrived)}
         self._answered: dict[str, set[int]] = defaultdict(set)
         for event in self._study.log:
-            if isinstance(event, Answered):
+            if isinstance(event, log.Answered):
                 self._answered[event.worker].add(event.dialogue)
-        self._standing: tuple[int, StoppingStatus] | None = None  # after so many events
-        self._foreseen: Forecast | None = None
+        self._standing: tuple[int, log.StoppingStatus] | None = None  # after so many events
+        self._foreseen: log.Forecast | None = None
         self._foreseen_of: tuple[int, int] | None = None
         self._foreseen_at = 0.0
         self._foreseeing = threading.Thread()
@@ -144,7 +135,7 @@ class StoppingMonitor:
             newest = {
                 event.worker: event.at
                 for event in self._study.log
-                if isinstance(event, (Arrived, Chose, Answered, Returned))
+                if isinstance(event, (log.Arrived, log.Chose, log.Answered, log.Returned))
             }
             under_way = self._study.under_way()
             self._absent = Absent({name: max(newest[name], began.get(name, 0.0)) for name in under_way}, silence_s)
@@ -204,7 +195,7 @@ class StoppingMonitor:
             self._study.predict(name, place, shares[item_id], mean, at=self._clock())
         self._write()
 
-    def note(self, worker: str, models: Iterable[str], outcome: Callable[[Models], Outcome | None]) -> None:
+    def note(self, worker: str, models: Iterable[str], outcome: Callable[[Models], log.Outcome | None]) -> None:
         """Note what came of a worker's dialogue about these models: ``outcome`` for them in the order in which they
         were drawn; None: nothing was answered. One that was not drawn here, or is noted, changes nothing."""
         name = self._name_of(worker)
@@ -217,7 +208,7 @@ class StoppingMonitor:
         self._write()
 
     def choose(
-        self, worker: str, models: Iterable[str], outcome: Callable[[Models], Outcome | None], whole: int
+        self, worker: str, models: Iterable[str], outcome: Callable[[Models], log.Outcome | None], whole: int
     ) -> None:
         """Note a worker's choices so far in a dialogue of ``whole`` turns. ``outcome``: see :meth:`note`."""
         name = self._name_of(worker)
@@ -271,14 +262,14 @@ class StoppingMonitor:
             self._study.look(at=now)
         self._write()
 
-    def standing(self) -> StoppingStatus:
+    def standing(self) -> log.StoppingStatus:
         with self._lock:
             events = len(self._study.log) - self._study.turns
             if self._standing is None or self._standing[0] != events:  # its intervals take a tenth of a second
                 self._standing = events, self._study.standing()
             return self._standing[1]
 
-    def forecast(self) -> Forecast | None:
+    def forecast(self) -> log.Forecast | None:
         """How many dialogues are to go, as last foreseen (anew now and then); None: nothing is."""
         with self._lock:
             study = self._study
@@ -292,7 +283,7 @@ class StoppingMonitor:
         self._foreseeing.start()
         return self._foreseen
 
-    def _foresee(self, ahead: Callable[[], Forecast], state: tuple[int, int]) -> None:
+    def _foresee(self, ahead: Callable[[], log.Forecast], state: tuple[int, int]) -> None:
         foreseen = ahead()
         self._foreseen, self._foreseen_of, self._foreseen_at = foreseen, state, self._clock()
 
@@ -307,7 +298,7 @@ class StoppingMonitor:
 
 
 def monitor_of(
-    events: Sequence[Event],
+    events: Sequence[log.Event],
     rule: StoppingRule,
     keep: Keep,
     saving: Saving,
@@ -379,7 +370,7 @@ def _models(record: Rated) -> Models:
     return tuple(model.name for model in record.models)
 
 
-def outcome_of(record: Rated, models: Models) -> Outcome | None:
+def outcome_of(record: Rated, models: Models) -> log.Outcome | None:
     """How often each of the models was chosen, or how the one that is there was rated; None where nothing was, and nothing
     could be."""
     if len(models) == 1 and isinstance(record, DialogueRecord):
@@ -389,7 +380,7 @@ def outcome_of(record: Rated, models: Models) -> Outcome | None:
     if isinstance(record, JudgementRecord):
         return _of_judgement(record, models)
     if record.verdict is not None:
-        return Outcome(picks=tuple(int(model == record.verdict_model) for model in models), turns=1)
+        return log.Outcome(picks=tuple(int(model == record.verdict_model) for model in models), turns=1)
     chosen = [
         {candidate.model for candidate in turn.candidates if turn.picks(candidate)}
         for turn in record.complete_turns
@@ -397,10 +388,10 @@ def outcome_of(record: Rated, models: Models) -> Outcome | None:
     ]
     if not chosen:
         return None
-    return Outcome(picks=tuple(sum(model in of_turn for of_turn in chosen) for model in models), turns=len(chosen))
+    return log.Outcome(picks=tuple(sum(model in of_turn for of_turn in chosen) for model in models), turns=len(chosen))
 
 
-def _of_ratings(record: DialogueRecord) -> Outcome | None:
+def _of_ratings(record: DialogueRecord) -> log.Outcome | None:
     """Of a finished dialogue with one model: the points of all scales at its end, or, where none was asked, how often it was
     ticked. A scale on which a high rating is a bad one is turned round. None before the end."""
     if record.status != "complete":
@@ -420,16 +411,16 @@ def _of_ratings(record: DialogueRecord) -> Outcome | None:
         points, most = round(sum(given)), round(sum(scale.maximum - scale.minimum for scale in scales.values()))
     else:
         points, most = sum(ticks), len(ticks)
-    return Outcome(picks=(points,), turns=most) if most else None
+    return log.Outcome(picks=(points,), turns=most) if most else None
 
 
-def _of_judgement(record: JudgementRecord, models: Models) -> Outcome | None:
+def _of_judgement(record: JudgementRecord, models: Models) -> log.Outcome | None:
     if labels := {row["model"]: GOODNESS[row["label"]] for row in segment_rows(record)}:
         best = max(labels.values())
         is_tie = len(labels) != len(models) or set(labels.values()) == {best}
-        return Outcome(picks=tuple(int(not is_tie and labels[model] == best) for model in models), turns=1)
+        return log.Outcome(picks=tuple(int(not is_tie and labels[model] == best) for model in models), turns=1)
     rows = [row for row in pair_rows(record) if row["metric"] == record.metric]
     if not rows:
         return None
     won = [row["winner"] for row in rows if not row["tied"]]
-    return Outcome(picks=tuple(won.count(model) for model in models), turns=len(rows))
+    return log.Outcome(picks=tuple(won.count(model) for model in models), turns=len(rows))

@@ -8,17 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from mephisto_tasks.admission.visits import UnitWords
-from mephisto_tasks.config.names import ConfigError, NothingToDo
+from mephisto_tasks.admission.visits import StudyState
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.control.orders import Field, Group, Order, Steered, fold
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Presence, so_far
 from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.practice import PracticeLoop
-from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
@@ -30,30 +27,10 @@ from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
 from parlai_humaneval.schema.records import HUMAN, ModelHealth
 from parlai_humaneval.schema.steps import FeedbackAnswer, FeedbackStep, Notice, Progress
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.stopping.events import Began, StoppingStatus
+from parlai_humaneval.stopping.events import StoppingStatus
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import StoppingMonitor
-
-
-def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
-    """Raise where a task that stops once it reaches a decision is launched as another one. Raises ConfigError."""
-    if DECISIONS.exists(data_dir, task_name):
-        techniques = [event.technique for event in DECISIONS.read(data_dir, task_name) if isinstance(event, Began)]
-        of_what = f" ({techniques[0]})" if techniques and techniques[0] else ""
-        raise ConfigError(
-            f"task {task_name!r}{of_what} began with stop=decided, which drew every dialogue of it",
-            try_="set stop=decided, with the same technique, margin and alpha, or begin another study: task_name=…",
-        )
-
-
-def already_over(task_name: str, standing: StoppingStatus) -> NothingToDo:
-    more = "begin another study: task_name=…" if standing.ended == "decided" else "raise max_dialogues to go on"
-    return NothingToDo(
-        str(standing),
-        where=f"task {task_name!r}",
-        try_=(f"see it with `parlai-humaneval report --task-name {task_name}`", more),
-    )
 
 
 LITTLE = 0.2
@@ -203,7 +180,7 @@ def steer(allocator: Allocation, steered: Steered) -> None:
 
 
 @dataclass(kw_only=True)
-class Study(ABC):
+class Study(StudyState, ABC):
     """One launch. Thread-safe: every rater's unit runs in a thread of its own. Workers go by Mephisto's ids."""
 
     config: TaskConfig
@@ -247,10 +224,6 @@ class Study(ABC):
         self.asked = self.asked or self.allocator.progress().wanted
         self.saving = Saving(self.closing) if self.monitor is None else self.monitor.saving
         self.languages = self.config.languages()
-
-    @property
-    @abstractmethod
-    def unit_words(self) -> UnitWords: ...  # what a unit is called on its rater's page
 
     @property
     def pay(self) -> str:
@@ -304,10 +277,6 @@ class Study(ABC):
     def remaining(self) -> int:
         return self.allocator.remaining
 
-    @abstractmethod
-    def availability(self, worker: str) -> Availability:
-        """Whether the worker can begin, apart from practice and blocks."""
-
     @property
     def awaited(self) -> int:
         """Raters whom an earlier launch cut off, and whose places are kept for now."""
@@ -320,14 +289,6 @@ class Study(ABC):
     def went_on_without(self, worker: str) -> bool:
         """Whether the worker did not finish, and their answers would come too late for the study's answer."""
         return self.monitor is not None and self.monitor.went_on_without(worker)
-
-    @abstractmethod
-    def can_resume(self, worker: str) -> bool:
-        """Whether the worker's next unit is no new one, but what is left of one that was cut off."""
-
-    @abstractmethod
-    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
-        """The worker rated just these models in another study, and is not to rate them here."""
 
     @abstractmethod
     def steered_by(self) -> Field: ...  # what orders are about
@@ -420,7 +381,3 @@ class Study(ABC):
     def expects_simulated(self, worker_name: str) -> bool:
         with self._lock:
             return worker_name in self._simulated
-
-    def model_of(self, shown_id: str) -> str | None:
-        """The model behind what is on a page, for simulated raters with a preference."""
-        return self.shown.model_of(shown_id)

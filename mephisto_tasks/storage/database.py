@@ -138,8 +138,7 @@ class GroupCommit:
 class SharedConnectionDB(MephistoSingletonDB):
     """Mephisto's database for a launch, to which many threads write at the same time."""
 
-    BUSY_S: ClassVar[float] = 5.0
-    """How long SQLite itself waits while another program holds the database."""
+    BUSY_S: ClassVar[float] = 5.0  # How long SQLite itself waits while another program holds the database.
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

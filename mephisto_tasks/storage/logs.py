@@ -345,9 +345,3 @@ class Note(LogLine):
 
 
 NOTES = LogFile("notes.jsonl", TypeAdapter(Note), Personal.WORKER, of_study=False)
-
-
-def practice_resets(data_dir: Path, qualification: str) -> dict[str, float]:
-    """Pseudonym → when the practice of this qualification was last reset."""
-    resets = (note for note in NOTES.read(data_dir) if note.event == "practice_reset")
-    return {note.worker: note.at for note in resets if note.qualification == qualification}

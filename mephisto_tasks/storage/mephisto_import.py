@@ -29,7 +29,6 @@ FILES: Mapping[SavedFormat, str] = {
     "acute_eval": "agent_data.json",
 }
 
-
 EXPORT = "write tables of tasks of parlai-humaneval by `parlai-humaneval export`"
 
 Found = tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]
@@ -43,10 +42,6 @@ class StoredUnits:
     tasks: tuple[str, ...]
     others: tuple[str, ...]
     units: Iterator[Found]
-
-
-def data_dir_of_path(path: Path) -> Path:
-    return path.parent if path.name == "database.db" else path
 
 
 def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:

@@ -189,7 +189,11 @@ class Trouble:
     since: float
 
 
-_here = threading.local()
+class _Thread(threading.local):
+    hurries = begins = False
+
+
+_here = _Thread()
 
 
 def hurry() -> None:
@@ -197,19 +201,11 @@ def hurry() -> None:
     _here.hurries = True
 
 
-def hurries() -> bool:
-    return getattr(_here, "hurries", False)
-
-
-def _begins() -> bool:
-    return getattr(_here, "begins", False)
-
-
 def waits_at_most(seconds: float) -> float:
     """How long the current thread may wait for a database that is held; ``seconds``: an ordinary thread."""
-    if hurries():
+    if _here.hurries:
         return AT_ONCE_S
-    return LAST_TRIES_S if _begins() else seconds
+    return LAST_TRIES_S if _here.begins else seconds
 
 
 class CannotBegin(HumanevalError, RuntimeError):
@@ -272,7 +268,7 @@ class Saving:
             return work()
         except Exception as error:
             kind = passing(error)
-            if kind is None or (hurries() and not even_in_a_hurry) or self.is_ending():
+            if kind is None or (_here.hurries and not even_in_a_hurry) or self.is_ending():
                 raise
         with self.noted(kind):
             began, pause = time.monotonic(), FIRST_PAUSE_S
@@ -285,11 +281,8 @@ class Saving:
                 try:
                     return work()
                 except Exception as error:
-                    if (
-                        passing(error) is None
-                        or self.is_ending()
-                        or (_begins() and time.monotonic() - began > LAST_TRIES_S)
-                    ):
+                    is_late = _here.begins and time.monotonic() - began > LAST_TRIES_S
+                    if passing(error) is None or self.is_ending() or is_late:
                         raise
 
     @contextmanager
@@ -310,15 +303,11 @@ class Saving:
         self._closed_at = self._closed_at or time.monotonic()
         return time.monotonic() - self._closed_at > LAST_TRIES_S
 
-    def trouble(self) -> Kind | None:
-        with self._lock:
-            return min(self._troubles, key=lambda trouble: trouble.since).kind if self._troubles else None
-
-    def lasting(self) -> Kind | None:
-        """The problem of the longest wait that has lasted for :data:`SAID_AFTER_S`."""
+    def lasting(self, for_s: float = SAID_AFTER_S) -> Kind | None:
+        """The problem of the longest wait that has lasted for so long."""
         now = time.monotonic()
         with self._lock:
-            lasting = [trouble for trouble in self._troubles if now - trouble.since >= SAID_AFTER_S]
+            lasting = [trouble for trouble in self._troubles if now - trouble.since >= for_s]
             return min(lasting, key=lambda trouble: trouble.since).kind if lasting else None
 
     def words(self, data_dir: object) -> str | None:
@@ -330,7 +319,7 @@ class Saving:
         kind = self.lasting()
         if kind == self._said:
             return None
-        if kind is None and self.trouble() is not None:
+        if kind is None and self.lasting(0) is not None:
             return None  # another wait of the same trouble has just begun
         self._said = kind
         return str(WORDS["over"]) if kind is None else self.words(data_dir)

@@ -165,25 +165,17 @@ def _work(number: int, session: Sequence[_Visit], worker: str, alive: str | None
         for part, done in past.done.items():
             best[part] = max(best.get(part, 0), done)
     outcome = _outcome(earlier, later=number + 1 < len(session))
+    of_agent = ("worker_id", "unit_id", "agent_id", "assignment_id", "task_run_id", "provider")
+    of_visit = ("session", "begun", "ended", "whole", "counted", "simulated")
     return Work(
         worker=worker,
-        worker_id=visit.agent.worker_id,
-        unit_id=visit.agent.unit_id,
-        agent_id=visit.agent.agent_id,
-        assignment_id=visit.agent.assignment_id,
-        task_run_id=visit.agent.task_run_id,
-        provider=visit.agent.provider,
-        session=visit.session,
+        **{name: getattr(visit.agent, name) for name in of_agent},
+        **{name: getattr(visit, name) for name in of_visit},
         outcome=outcome,
-        begun=visit.begun,
-        ended=visit.ended,
         seconds=visit.ended - visit.begun,
         done=min(sum(best.values()), visit.whole),
-        whole=visit.whole,
-        counted=visit.counted,
         reward=cents(visit.agent.reward),
         resumable=outcome == "partial" and alive is not None,
-        simulated=visit.simulated,
     )
 
 

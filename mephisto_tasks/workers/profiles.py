@@ -10,8 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from mephisto_tasks.storage.logs import CONSENTS, NOTES, REFUSALS, Agreement, Block, Note, RefusalLine
-from mephisto_tasks.storage.results import past_practices, task_names, worker_records
-from mephisto_tasks.storage.run_settings import currencies_of
+from mephisto_tasks.storage.results import currencies_of, past_practices, task_names, worker_records
 from mephisto_tasks.storage.work import Work, completed_work
 from mephisto_tasks.workers.qualifications import blocks_of, list_blocks, practice_of_task, resets_by_id
 from mephisto_tasks.workers.roster import KnownWorker, known_workers

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from mephisto_tasks._util import compat
-from mephisto_tasks.storage import logs
+from mephisto_tasks.storage import logs, results
 from mephisto_tasks.storage.provider_names import plain_name
-from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, check_task, query, task_names, worker_records
-from mephisto_tasks.storage.run_settings import blueprint_of_newest, blueprints
 from mephisto_tasks.workers.roster import SIMULATED, KnownWorker, SiteBlocks, known_workers
 from parlai_humaneval.quality import check_dialogue, check_workers, needs_all_records
 from parlai_humaneval.schema.events import parse_events
@@ -91,13 +89,13 @@ def is_simulated(worker: Any, announced: Callable[[str], bool]) -> bool:
     return True
 
 
-class PracticeError(ResultsError):
+class PracticeError(results.ResultsError):
     """A practice that cannot be reset; the message says why."""
 
 
 def practice_of_task(data_dir: Path, task_name: str) -> str | None:
     """The qualification that a task's practice grants, by its newest launch; None: no practice. Raises ResultsError."""
-    name = blueprint_of_newest(data_dir, task_name).get("onboarding_qualification")
+    name = results.newest_settings(data_dir, task_name, "blueprint").get("onboarding_qualification")
     return str(name) if name else None
 
 
@@ -112,7 +110,7 @@ def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, fai
     since."""
     if qualification is None or not failed:
         return
-    for (worker_id,) in query(Path(db.db_root), "cut_off", [task_name]):
+    for (worker_id,) in results.query(Path(db.db_root), "cut_off", [task_name]):
         worker = worker_of(db, str(worker_id))
         if str(worker_id) in failed and worker.get_granted_qualification(qualification) is None:
             logger.info("a practice was failed just when an earlier launch was killed; its verdict holds now")
@@ -121,7 +119,9 @@ def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, fai
 
 def resets_by_id(data_dir: Path, qualification: str | None) -> dict[str, float]:
     """Mephisto's worker id → when they were last allowed to begin the practice of this qualification anew."""
-    resets = logs.practice_resets(data_dir, qualification) if qualification else {}
+    notes = logs.NOTES.read(data_dir) if qualification else []
+    mine = (one for one in notes if (one.event, one.qualification) == ("practice_reset", qualification))
+    resets = {one.worker: one.at for one in mine}
     workers = known_workers(data_dir) if resets else {}
     return {workers[name].worker_id: at for name, at in resets.items() if name in workers}
 
@@ -157,7 +157,7 @@ def reset_practice(db: Any, task_name: str, workers: Collection[KnownWorker], wh
 SiteOf = Callable[[str], SiteBlocks | None]  # Mephisto's provider type → the list of its site, if it has one
 
 
-class BlockError(ResultsError):
+class BlockError(results.ResultsError):
     """A block that cannot be made or lifted; the message says what to do."""
 
 
@@ -191,7 +191,7 @@ def block_by_hand(
     """Block workers in a study, or (None) everywhere, and on the lists of their sites (``site_of``); returns what sites did
     not do. Raises ResultsError, BlockError: then nobody was blocked."""
     if task_name is not None:
-        check_task(Path(db.db_root), task_name)
+        results.check_task(Path(db.db_root), task_name)
     sites = {} if site_of is None else {known.provider: site_of(known.provider) for known in workers}
     without = [known.pseudonym for known in workers if site_of is not None and sites[known.provider] is None]
     if without:
@@ -222,7 +222,7 @@ def list_blocks(data_dir: Path, task_name: str | None) -> list[logs.Block]:
 
 def blocks_of(data_dir: Path, workers: Collection[str]) -> list[logs.Block]:
     """All blocks of the workers of these pseudonyms, in whatever study. Raises ResultsError: there is no database."""
-    return [block for _, block in _find(data_dir, task_names(data_dir)) if block.worker in workers]
+    return [block for _, block in _find(data_dir, results.task_names(data_dir)) if block.worker in workers]
 
 
 def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> list[Lifted]:
@@ -258,17 +258,17 @@ def _not_blocked(
 def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) -> list[tuple[str, logs.Block]]:
     """Mephisto's worker id and the block, of all blocks in these tasks, and of those in all studies."""
     for task in tasks:
-        check_task(data_dir, task)
+        results.check_task(data_dir, task)
     lines = logs.BLOCKS.read(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
-    launches = (blueprint for task in tasks for blueprint in blueprints(data_dir, task).values())
+    launches = (blueprint for task in tasks for blueprint in results.blueprints(data_dir, task).values())
     names = {str(name) for launch in launches if (name := launch.get("block_qualification"))}
     names |= {logs.blocked_here(task) for task in tasks}
     names |= {line.qualification for line in lines if line.task_name in tasks} - {logs.BLOCKED_EVERYWHERE}
     blocks = []
     for name in sorted({*names, logs.BLOCKED_EVERYWHERE} if everywhere else names):
-        for worker_id, worker_name in query(data_dir, "holders", [name]):
+        for worker_id, worker_name in results.query(data_dir, "holders", [name]):
             pseudonym = pseudonyms.worker(str(worker_name))
             line = reasons.get((pseudonym, name))
             why = {} if line is None else line.model_dump(exclude={"event"})
@@ -277,7 +277,7 @@ def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) ->
 
 
 def _pseudonyms(data_dir: Path) -> Pseudonymizer:
-    return Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    return Pseudonymizer.load_or_create(data_dir / results.PSEUDONYM_KEY)
 
 
 def block_if_failed(
@@ -290,7 +290,7 @@ def block_if_failed(
         records = [build_rated(events) for events in split_dialogues(parse_events(messages))]
         verdicts = [verdict for record in records for verdict in check_dialogue(record, names)]
         if needs_all_records(names):
-            all_of_theirs = worker_records(Path(worker.db.db_root), task_name, worker.db_id)
+            all_of_theirs = results.worker_records(Path(worker.db.db_root), task_name, worker.db_id)
             verdicts += [verdict for of_worker in check_workers(all_of_theirs, names).values() for verdict in of_worker]
         failed = next((verdict for verdict in verdicts if verdict.passed is False), None)
         if failed is not None:

@@ -11,11 +11,11 @@ from mephisto_tasks.crowds.invitations.entry import InvitationDoor
 from mephisto_tasks.crowds.invitations.store import FILE, InvitationStore
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd, LinkLaunch
 from mephisto_tasks.crowds.registry import register_crowd
+from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.provider_names import LINK
 
 if TYPE_CHECKING:
-    from mephisto_tasks.payments.ledger import Payer
     from mephisto_tasks.server.app import Guard
 
 

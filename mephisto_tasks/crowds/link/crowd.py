@@ -85,7 +85,7 @@ DECLINED = (
 )
 
 
-class Reception:
+class Reception(visits.Site):
     """Receives the visitors of one launch; visits of a task go on over its launches."""
 
     declined = DECLINED  # what they read who do not want to take part: title and text
@@ -102,7 +102,14 @@ class Reception:
             return _wrong_link(turned_away)
         visitor.arrival = arrival
         visitor.worker_name = visitor.known_as = arrival.worker_name
-        visitor.vouched, visitor.visits = arrival.vouched, self._claimed_by(arrival)
+        # What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished.
+        newest = self._store.newest_of(self._task_name, arrival.worker_name)
+        claimed = [newest] if newest is not None and newest.status in ("here", "timed_out") else []
+        known = self._store.of_session(self._task_name, arrival.door, arrival.session) if arrival.session else None
+        is_theirs = known is not None and known.worker_name == arrival.worker_name
+        visitor.vouched, visitor.visits = arrival.vouched, claimed
+        if known is not None and is_theirs and known not in claimed:
+            visitor.visits = [*claimed, known]
         return None
 
     def refusal(self, visitor: visits.Visitor) -> visits.Refusal | None:
@@ -157,14 +164,6 @@ class Reception:
     ) -> visits.Refusal:
         title, text = words
         return visits.Refusal(kind, kind, text, title=title, outcome=outcome, redirect=self._exit(arrival, outcome))
-
-    def _claimed_by(self, arrival: visits.Arrival) -> list[visits.Visit]:
-        """What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished."""
-        newest = self._store.newest_of(self._task_name, arrival.worker_name)
-        claimed = [newest] if newest is not None and newest.status in ("here", "timed_out") else []
-        known = self._store.of_session(self._task_name, arrival.door, arrival.session) if arrival.session else None
-        is_theirs = known is not None and known.worker_name == arrival.worker_name
-        return [*claimed, known] if known is not None and is_theirs and known not in claimed else claimed
 
     def _visit_of(self, arrival: visits.Arrival, is_open: Callable[[str], bool]) -> visits.Visit | None:
         """The visit (with sessions: that of the session) to go on with. Raises TurnedAway: it is somebody else's."""

@@ -149,13 +149,6 @@ def session_for(requester_name: str) -> boto3.Session:
         return boto3.Session(region_name=REGION)
 
 
-def has_keys(requester_name: str) -> bool:
-    try:
-        return session_for(requester_name).get_credentials() is not None
-    except MTurkError:
-        return False
-
-
 def client_for(requester_name: str, provider: str, config: Config = PATIENT) -> Any:
     """A client of MTurk, which threads may share. Raises MTurkError: no keys, or another region."""
     session = session_for(requester_name)

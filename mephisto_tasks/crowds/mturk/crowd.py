@@ -6,26 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds import crowd
+from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
 from mephisto_tasks.crowds.registry import opened, register_crowd
+from mephisto_tasks.payments.ledger import Payer
+from mephisto_tasks.payments.policy import Quote
 from mephisto_tasks.server.hosts import PagePolicy
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
-from mephisto_tasks.storage.results import requesters, rows_of, stored_agents
+from mephisto_tasks.storage.results import read_settings, requesters, rows_of, stored_agents
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval.i18n.translate import phrases
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from mephisto_tasks.crowds.crowd import CrowdLaunch
-    from mephisto_tasks.payments.ledger import Payer
-    from mephisto_tasks.payments.policy import Quote
-
 
 WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 STORE = "mturk.db"
@@ -96,7 +93,6 @@ class MTurkCrowd(crowd.Crowd):
 
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
         from mephisto_tasks.crowds.mturk.payer import MTurkPayer
-        from mephisto_tasks.storage.run_settings import read_settings
 
         launched = read_settings(data_dir, task_name)
         masters_only = launched is not None and bool(launched.settings.get("blueprint.workers.masters"))
@@ -152,7 +148,6 @@ class MTurkAccounts:
 
     def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """``name`` is also that of the AWS profile; Mephisto stores those of the sandbox with a suffix."""
-        from omegaconf import OmegaConf
 
         from mephisto_tasks.crowds.mturk.launch import ensure_requester
 

@@ -176,7 +176,17 @@ class HitFollower:
     def look(self) -> None:
         requester = self._run.task_run.get_requester()
         client = self._run.provider._get_client(requester._requester_name)
-        at_work = self._at_work()
+        running = sorted(self._run.task_runner.running_units.values(), key=lambda each: int(each.agent.db_id))
+        at_work = []
+        for each in running:
+            kept = self._store.assignment_of(each.agent.db_id)
+            if kept is not None and each.agent.get_status() == "in task" and not each.agent.state.awaits_submit:
+                at_work.append(_AtWork(each.agent, kept[0], each.unit))
+        pool = self._run.worker_pool
+        for agent_id, info in list(pool.onboarding_infos.items()):
+            agent = pool.onboarding_agents.get(agent_id)
+            if agent is not None and agent.get_status() == "onboarding":
+                at_work.append(_AtWork(agent, info.crowd_data["hit_id"]))
         newest = {one.hit_id: one.agent.db_id for one in at_work if one.unit is not None}
         said: dict[tuple[str, State], int] = {}
         for one in at_work:
@@ -191,20 +201,6 @@ class HitFollower:
                 self._give_out_again(one, over=state != "open")
         self._said = said
         self._look_at_others(client, {one.hit_id for one in at_work})
-
-    def _at_work(self) -> list[_AtWork]:
-        running = sorted(self._run.task_runner.running_units.values(), key=lambda each: int(each.agent.db_id))
-        people = []
-        for each in running:
-            kept = self._store.assignment_of(each.agent.db_id)
-            if kept is not None and each.agent.get_status() == "in task" and not each.agent.state.awaits_submit:
-                people.append(_AtWork(each.agent, kept[0], each.unit))
-        pool = self._run.worker_pool
-        for agent_id, info in list(pool.onboarding_infos.items()):
-            agent = pool.onboarding_agents.get(agent_id)
-            if agent is not None and agent.get_status() == "onboarding":
-                people.append(_AtWork(agent, info.crowd_data["hit_id"]))
-        return people
 
     def _give_out_again(self, one: _AtWork, *, over: bool) -> None:
         """End an agent whose worker has the HIT no more. ``over``: nobody can have that HIT, so another is made."""
@@ -229,7 +225,7 @@ class HitFollower:
             if state in ("over", "submitted") and self._take_off(hit_id):
                 ended += state == "over"
                 if state == "submitted":  # without our page: it is paid unless it is rejected, and still to be done
-                    self._control.note_paid_in_vain()
+                    self._control.live_run.task_launcher.paid_in_vain += 1
                     if not self._control.paused:
                         self._control.keep_open()
         if ended:

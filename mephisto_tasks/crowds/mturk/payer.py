@@ -40,7 +40,6 @@ OF_THE_ACCOUNT = ("ServiceFault", "InsufficientFunds", "NotAuthorized", "AWSAcco
 """Refusals of MTurk's own that have nothing to do with the payment itself."""
 INVALID = "ValidationException"  # AWS's own word for a payment that cannot be: all its other words are about the asking
 
-
 HANDED_IN: tuple[Outcome, ...] = ("complete", "partial", "stopped")
 """Outcomes of work whose worker is gone; the rest of it may be owed later."""
 

@@ -209,7 +209,11 @@ class StudyAgent(MTurkAgent):
     def _settle(self, what: str, wanted: str, **how: Any) -> None:
         if self.get_status() == wanted.lower():
             return
-        client, assignment = self._get_client(), self.mturk_assignment()
+        kept = self.datastore.assignment_of(self.db_id)
+        assignment = str((kept[1] if kept is not None else self.get_unit().get_mturk_assignment_id()) or "")
+        if not assignment:
+            raise MTurkError(f"agent {self.db_id} has no assignment on MTurk: its worker returned the HIT, or left it")
+        client = self._get_client()
         if self._status_on_mturk(client, assignment) != wanted:
             try:
                 with asking(f"{what} the assignment {assignment}"):
@@ -219,14 +223,6 @@ class StudyAgent(MTurkAgent):
                 if self._status_on_mturk(client, assignment) != wanted:
                     raise
         self.update_status(wanted.lower())  # Mephisto's words for both are MTurk's in lower case
-
-    def mturk_assignment(self) -> str:
-        """The id of this worker's assignment. Raises MTurkError: MTurk gave them none."""
-        kept = self.datastore.assignment_of(self.db_id)
-        assignment = kept[1] if kept is not None else self.get_unit().get_mturk_assignment_id()
-        if not assignment:
-            raise MTurkError(f"agent {self.db_id} has no assignment on MTurk: its worker returned the HIT, or left it")
-        return str(assignment)
 
     def _status_on_mturk(self, client: Any, assignment: str) -> str:
         """Of the assignment, which must be this worker's: MTurk gives the id of a returned one to the next worker."""

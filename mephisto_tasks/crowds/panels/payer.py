@@ -21,7 +21,7 @@ from mephisto_tasks.crowds.link.datastore import LinkDatastore, open_datastore, 
 from mephisto_tasks.crowds.panels.panel import NO_PANEL, Meaning, PanelStatuses, panel_named, plain_status
 from mephisto_tasks.payments.ledger import Owed, Payment, Proposal, Remaining
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.run_settings import provider_of_newest
+from mephisto_tasks.storage.results import newest_settings
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.text import clean_label
 
@@ -117,7 +117,7 @@ def _said(submissions: list[Submission]) -> dict[str, str]:
 
 def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
     """What a panel's word means, by the name of the panel and the word, as the panel's file has it."""
-    launched_with = str(provider_of_newest(data_dir, task_name).get("panel") or NO_PANEL)
+    launched_with = str(newest_settings(data_dir, task_name, "provider").get("panel") or NO_PANEL)
 
     @cache
     def statuses_of(door: str) -> PanelStatuses:

@@ -7,20 +7,8 @@ from pathlib import Path
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.crowds.crowd import AccountCheck, Health
+from mephisto_tasks.crowds.prolific import client as api
 from mephisto_tasks.crowds.prolific import statuses
-from mephisto_tasks.crowds.prolific.client import (
-    BRIEF,
-    TOKEN_ENV,
-    WORDS,
-    Prolific,
-    ProlificError,
-    asking,
-    forget_token,
-    has_token,
-    read_token,
-    token_names,
-    write_token,
-)
 from mephisto_tasks.crowds.prolific.handed_in import major
 from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
 from mephisto_tasks.storage.results import requesters
@@ -29,13 +17,13 @@ from parlai_humaneval._util.files import make_private_folder
 
 
 class ProlificAccounts:
-    words = WORDS
+    words = api.WORDS
 
     def has_keys(self, name: str) -> bool:
-        return has_token(name)
+        return api.has_token(name)
 
     def needs_keys(self, name: str) -> bool:
-        return has_token(name) or not os.environ.get(TOKEN_ENV)
+        return api.has_token(name) or not os.environ.get(api.TOKEN_ENV)
 
     def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """Raises ProlificError: Prolific does not know the token, which is then not kept; the name is another crowd's."""
@@ -43,8 +31,8 @@ class ProlificAccounts:
         from mephisto_tasks.crowds.prolific.settings import ProlificSettings
         from mephisto_tasks.crowds.registry import opened, register_providers
 
-        token = read_token(name) if keys is None else keys[0]
-        with Prolific(token, patience=BRIEF) as client, asking(f"register {name}"):
+        token = api.read_token(name) if keys is None else keys[0]
+        with api.Prolific(token, patience=api.BRIEF) as client, api.asking(f"register {name}"):
             client.get("users/me/")
         make_private_folder(data_dir)
         register_providers()
@@ -52,24 +40,24 @@ class ProlificAccounts:
             same = db.find_requesters(requester_name=name)
             if any(each.provider_type != PROVIDER for each in same):
                 what = f"a requester {name!r} of another crowd already exists"
-                raise ProlificError(what, try_="choose another name")
+                raise api.ProlificError(what, try_="choose another name")
             if not same:
                 link_provider(PROVIDER, ProlificSettings).RequesterClass.new(db, name)
         if keys is not None:
-            write_token(name, keys[0])
+            api.write_token(name, keys[0])
         return name
 
     def check(self, name: str) -> list[AccountCheck]:
         try:
-            with Prolific(read_token(name), patience=BRIEF) as client, asking("read the balance"):
+            with api.Prolific(api.read_token(name), patience=api.BRIEF) as client, api.asking("read the balance"):
                 return [_balance_of(client, name, one) for one in client.pages("workspaces/")] or [
                     AccountCheck(name, PROVIDER, wrong="the account has no workspace; create one in Prolific's web app")
                 ]
-        except ProlificError as error:
+        except api.ProlificError as error:
             return [AccountCheck(name, PROVIDER, wrong=str(error))]
 
     def forget(self, name: str) -> str:
-        if forget_token(name):
+        if api.forget_token(name):
             return f"The token of {name} was deleted here. It is still valid, so delete it in Prolific as well."
         return f"No token is stored for {name}."
 
@@ -79,15 +67,15 @@ class ProlificAccounts:
         store = ProlificStore(data_dir)
         paused = 0
         for account in dict.fromkeys(study.account for study in store.studies(task_name)):
-            with Prolific(read_token(account)) as client:
+            with api.Prolific(api.read_token(account)) as client:
                 paused += len(pause_left_over(client, store, task_name, account))
         return paused
 
 
 def check_name(data_dir: Path, name: str) -> None:
     """Raises ConfigError for a requester nobody added, where there are others: a token of the environment pays for any."""
-    known = sorted({*token_names(), *_names(data_dir)})
-    if name in known or (not known and os.environ.get(TOKEN_ENV)):
+    known = sorted({*api.token_names(), *_names(data_dir)})
+    if name in known or (not known and os.environ.get(api.TOKEN_ENV)):
         return
     if not known:
         advice = "parlai-humaneval requester add NAME --provider prolific"
@@ -129,13 +117,13 @@ def health(data_dir: Path) -> list[Health]:
 
 def _status(study: OurStudy) -> str:
     try:
-        with Prolific(read_token(study.account), patience=BRIEF) as client:
+        with api.Prolific(api.read_token(study.account), patience=api.BRIEF) as client:
             return statuses.plain(client.get(f"studies/{study.study_id}/").get("status"))
-    except ProlificError:  # deleted there, perhaps
+    except api.ProlificError:  # deleted there, perhaps
         return ""
 
 
-def _balance_of(client: Prolific, name: str, workspace: dict[str, object]) -> AccountCheck:
+def _balance_of(client: api.Prolific, name: str, workspace: dict[str, object]) -> AccountCheck:
     balance = client.get(f"workspaces/{workspace['id']}/balance/")
     return AccountCheck(
         name,

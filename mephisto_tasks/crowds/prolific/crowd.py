@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
+
+from omegaconf import DictConfig
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
@@ -13,12 +15,8 @@ from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
 from mephisto_tasks.crowds.prolific.settings import ProlificSettings, cents
 from mephisto_tasks.crowds.registry import register_crowd
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from mephisto_tasks.payments.ledger import Payer
-    from mephisto_tasks.payments.policy import Quote
+from mephisto_tasks.payments.ledger import Payer
+from mephisto_tasks.payments.policy import Quote
 
 PROVIDER = "prolific"
 DEVICES = ("desktop", "tablet", "mobile")

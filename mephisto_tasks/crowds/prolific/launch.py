@@ -90,7 +90,14 @@ class ProlificLaunch(LinkLaunch):
                 what = "Prolific requires that people are paid"
                 raise ConfigError(what, where="task_reward", try_="set task_reward=…")
             wanted, said = self._filters()
-            self._asked = replace(self._asked, set_aside=self._set_aside())
+            # What Prolific holds for places of an earlier launch, in cents: they are used up, or given back.
+            held = 0
+            for study in self._earlier():
+                there = find_places(self._client, study.study_id)
+                if there is not None and there.status in (statuses.ACTIVE, statuses.PAUSED):
+                    # without its fee: rather too little
+                    held += (there.total - there.taken) * int(study.body["reward"])
+            self._asked = replace(self._asked, set_aside=held)
             quoted = quote.quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
         if lacks and screen_out[1]:
             owed = "raters who fail the practice are asked to return their submission and are owed a bonus"
@@ -123,15 +130,6 @@ class ProlificLaunch(LinkLaunch):
         """Studies of the task that this account has in Prolific; newest last."""
         studies, name = self._store.studies(self.task_name), str(self.provider.requester_name)
         return [one for one in studies if one.account == name and bool(one.study_id) == published]
-
-    def _set_aside(self) -> int:
-        """What Prolific holds for places of an earlier launch, in cents: they are used up, or given back."""
-        held = 0
-        for study in self._earlier():
-            there = find_places(self._client, study.study_id)
-            if there is not None and there.status in (statuses.ACTIVE, statuses.PAUSED):
-                held += (there.total - there.taken) * int(study.body["reward"])  # without its fee: rather too little
-        return held
 
     def _fee(self) -> Decimal | None:
         assert self._workspace is not None

@@ -24,7 +24,7 @@ from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, Uncer
 from mephisto_tasks.crowds.prolific.store import COMPLETE, PROVIDER, ProlificStore
 from mephisto_tasks.payments.ledger import LISTED_LATE_S, Ledger, Note, Owed, Payment, Proposal, Rejection, Remaining
 from mephisto_tasks.payments.policy import PayError, money
-from mephisto_tasks.storage.run_settings import provider_of_newest
+from mephisto_tasks.storage.results import newest_settings
 from mephisto_tasks.storage.work import Work
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.statistics.core.formatting import counted
@@ -58,7 +58,7 @@ class ProlificPayer:
         self.account = f"{PROVIDER}:{requester}"
         self.title = f"Prolific ({requester})"
         self._requester = requester
-        self._pays_returned = bool(provider_of_newest(data_dir, task_name).get("pay_returned", True))
+        self._pays_returned = bool(newest_settings(data_dir, task_name, "provider").get("pay_returned", True))
         self._payments = [one for one in Ledger(data_dir, task_name).payments() if one.account == self.account]
         self._store = ProlificStore(data_dir)
         studies = self._store.studies(task_name)

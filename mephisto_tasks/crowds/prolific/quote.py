@@ -83,7 +83,13 @@ def quote_of(
     """The sum, and what stands against it. Nothing is made. ``filters``: None: it was looked at before who may take
     part. ``fee``: Prolific's share, as a former study of the workspace had it, so that VAT stands by itself. Raises
     ProlificError."""
-    parts = _parts(asked)
+    work = f"{counted(asked.units, 'assignment')} at {{amount}}"
+    parts: list[_Part] = [("reward", work, asked.reward, asked.units)]
+    if asked.screen_out is not None:
+        paid, slots = asked.screen_out
+        parts.append(("screen_out", f"{counted(slots, 'failed practice')} at {{amount}}, at most", paid, slots))
+    if asked.bonus_budget:
+        parts.append(("bonus", "bonuses, at most", asked.bonus_budget, 1))
     totals = [int(client.cost(amount, number)) for _, _, amount, number in parts]
     lines, rewards_fee = _lines(parts, totals, fee, workspace.currency)
     total, one = sum(totals), totals[0] / max(1, asked.units)
@@ -149,17 +155,6 @@ def quote_of(
 
 
 _Part = tuple[Any, str, int, int]  # kind of a line, its words with ``{amount}``, cents and how often
-
-
-def _parts(asked: Asked) -> list[_Part]:
-    work = f"{counted(asked.units, 'assignment')} at {{amount}}"
-    parts: list[_Part] = [("reward", work, asked.reward, asked.units)]
-    if asked.screen_out is not None:
-        paid, slots = asked.screen_out
-        parts.append(("screen_out", f"{counted(slots, 'failed practice')} at {{amount}}, at most", paid, slots))
-    if asked.bonus_budget:
-        parts.append(("bonus", "bonuses, at most", asked.bonus_budget, 1))
-    return parts
 
 
 def _lines(

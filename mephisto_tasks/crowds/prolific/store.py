@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import html
 import json
-import logging
 import math
 import secrets
 import time
@@ -118,8 +117,6 @@ class ProlificStore:
         with self._database.writing() as connection:
             connection.execute(sql, values)
 
-
-logger = logging.getLogger(__name__)
 
 COMPLETE, BY_HAND, NO_CONSENT = "complete", "by_hand", "no_consent"
 TURNED_AWAY, SCREENED_OUT = "turned_away", "screened_out"

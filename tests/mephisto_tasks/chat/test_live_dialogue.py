@@ -33,7 +33,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunningStudy, list[
     ) as run:
         assert run.study.practice is not None
         behaviour = Behaviour(
-            model_of=run.study.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice
+            model_of=run.study.shown.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice
         )
         outcomes = asyncio.run(
             run_raters(run.url, behaviour, announce=run.study.expect_simulated, raters=4, dialogues=DIALOGUES, seed=1)

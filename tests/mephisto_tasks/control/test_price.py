@@ -9,7 +9,7 @@ import pytest
 from mephisto_tasks.control.orders import More, Order, Pause, RetireModel
 from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.launch.changes import price
-from mephisto_tasks.storage.run_settings import flat
+from mephisto_tasks.storage.results import flat
 
 
 def group(*models: str, stopped: str | None = None) -> GroupStatus:

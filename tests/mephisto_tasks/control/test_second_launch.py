@@ -9,7 +9,7 @@ import pytest
 from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
 from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.launch.changes import CannotChange, changes
-from mephisto_tasks.storage.run_settings import Settings, flat
+from mephisto_tasks.storage.results import Settings, flat
 
 BLUEPRINT: dict[str, Any] = {
     "models": ["a", "b", "c"],

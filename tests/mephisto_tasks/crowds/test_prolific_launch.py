@@ -271,7 +271,7 @@ async def test_a_launch_that_ends_while_prolific_publishes_pauses_the_study(
     async with on_prolific(data_dir) as run:
         await eventually(lambda: only_study(site).status in ("PUBLISHING", "PROCESSING"))
     assert only_study(site).status == "PAUSED"
-    assert not run.left_on_site
+    assert not run.live_run.task_launcher.left_on_site
 
 
 async def test_a_launch_that_cannot_pause_at_its_end_says_so(
@@ -281,7 +281,7 @@ async def test_a_launch_that_cannot_pause_at_its_end_says_so(
         await eventually(lambda: open_places(site) == 2)
         monkeypatch.setattr(Patience, "pause", lambda *_: 0.01)
         site.faults.always("POST studies/{}/transition/ PAUSE", BAD_GATEWAY)
-    assert run.left_on_site
+    assert run.live_run.task_launcher.left_on_site
     assert "may still be open on Prolific" in caplog.text
 
 

@@ -25,7 +25,7 @@ from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, Study
 from mephisto_tasks.monitoring.terminal import plain, steering
 from mephisto_tasks.monitoring.web import Drawer, LeaderboardPage, Told
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.run_settings import RunSettings, flat, note_settings
+from mephisto_tasks.storage.results import RunSettings, flat, note_settings
 from parlai_humaneval.report.render.leaderboard import to_fragment
 
 TASK = "watched"

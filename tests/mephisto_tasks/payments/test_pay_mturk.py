@@ -24,7 +24,7 @@ from turk_study import REWARD, TASK, TurkStudy, everybody, got, part, take_back,
 
 from mephisto_tasks.crowds.mturk.launch import fee, fee_share
 from mephisto_tasks.payments.ledger import Ledger, only_payer
-from mephisto_tasks.storage.run_settings import RunSettings, note_settings
+from mephisto_tasks.storage.results import RunSettings, note_settings
 
 DEPOSITED = Decimal("100.00")
 

@@ -26,7 +26,7 @@ def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
     with prolific_at_home(monkeypatch, tmp_path / "home", currency="GBP") as prolific:
         monkeypatch.delenv("PROLIFIC_TOKEN")
         monkeypatch.setattr(command, "at_a_terminal", lambda: True)
-        monkeypatch.setattr(accounts, "BRIEF", Patience(tries=1))
+        monkeypatch.setattr(accounts.api, "BRIEF", Patience(tries=1))
         yield prolific
 
 

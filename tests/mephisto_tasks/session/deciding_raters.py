@@ -10,7 +10,7 @@ from mephisto_tasks.simulation.raters import Behaviour, run_raters
 
 async def rated(run: RunningStudy, prefer: str, *, at_once: int = 4, most: int = 120, name: str = "sim") -> None:
     """Raters who always choose ``prefer`` where they see it; ``most`` of them, or fewer when nobody else is needed."""
-    behaviour = Behaviour(model_of=run.study.model_of, prefer=prefer, strength=1.0)
+    behaviour = Behaviour(model_of=run.study.shown.model_of, prefer=prefer, strength=1.0)
     for begin in range(0, most, at_once):
         if run.study.remaining == 0:
             break

@@ -91,7 +91,7 @@ async def test_a_real_study_is_watched_to_its_answer(start: Launch) -> None:
         begun = Observer(run.data_dir, TASK, draws=100).standing()
         assert begun.deciding is not None
         assert begun.answers == []
-        behaviour = Behaviour(model_of=run.study.model_of, prefer="alpha", strength=1.0)
+        behaviour = Behaviour(model_of=run.study.shown.model_of, prefer="alpha", strength=1.0)
         for begin in range(0, 40, 4):
             if run.study.remaining == 0:
                 break

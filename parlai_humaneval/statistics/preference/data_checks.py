@@ -99,7 +99,7 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
     if other:
         yield (
             f"{counted(len(other), 'turn')} with different models from the rest of the dialogue ({_first(other)}). Is a "
-            "name misspelt? A dialogue with such turns counts separately, as a dialogue of all its models."
+            "name misspelt? A dialogue with such turns is analysed separately, as a dialogue of all models in it."
         )
     if lacking:
         yield f"{counted(len(lacking), 'turn')} without a reply from every model ({_first(lacking)})."

@@ -238,7 +238,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
         *([f"- `{STOPPING}`: {README_WORDS['stopping']}"] if with_logs else []),
         "",
-        "Files with a number of rows are tidy tables of the answers. `parlai-humaneval report --tables` reads these files.",
+        "Files listed with a row count are tidy tables of answers. `parlai-humaneval report --tables` reads these files.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -206,11 +206,11 @@ def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
         (
             NONE,
             ["select the one that seems better to you, even if only slightly"],
-            ["drawn at random", "29", "or none of them."],
+            ["drawn at random", "29", "or that none of them is"],
         ),
         (
             {"none_allowed", "several_choices"},
-            ["If you select none, the chat still continues with one of the replies", "or none of them"],
+            ["If you select none, the chat still continues with one of the replies", "or that none of them is"],
             ["29", "even if only slightly"],
         ),
         (

@@ -75,7 +75,7 @@ def to_latex(table: DataTable, note: str = "") -> str:
     comments = [_BREAKS.sub(" ", note)] if note else []
     comments.append(f"Needs package booktabs{' and package longtable' if long else ''}.")
     if any(ord(letter) > 0x17F for letter in text):
-        comments.append("Contains non-Latin letters: compile with XeLaTeX or LuaLaTeX and a font that has them.")
+        comments.append("Contains non-Latin letters: compile with XeLaTeX or LuaLaTeX and a suitable font.")
     return "".join(f"% {line}\n" for line in comments) + text
 
 
@@ -238,7 +238,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
         *([f"- `{STOPPING}`: {README_WORDS['stopping']}"] if with_logs else []),
         "",
-        "Files with a row count are tidy tables of the answers. `parlai-humaneval report --tables` reads these files.",
+        "Files listed with a row count are tidy tables of answers. `parlai-humaneval report --tables` reads these files.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -63,7 +63,7 @@ def print_report_summary(document: Document, console: Console) -> None:
         console.print(Text(f"- {counted(left, 'more remark')}: --full shows them.", style="dim"))
     console.print(Text.assemble(("Rated by: ", "dim"), raters_line(document.facts)))
     console.print(
-        Text("For all sections: --full. For a page with figures, tables and methods: --out report.html.", style="dim")
+        Text("Use --full for all sections, or --out report.html for a page with figures and methods.", style="dim")
     )
 
 

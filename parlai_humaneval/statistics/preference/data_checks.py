@@ -48,7 +48,7 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
         n, turns = (len(np.unique(codes[alone])) for codes in (dialogue, turn))
         yield (
             f"{counted(n, 'dialogue')} {'has' if n == 1 else 'have'} only one model, although raters choose one of "
-            f"several replies, so {counted(turns, 'turn')} of {'it' if n == 1 else 'them'} cannot be counted."
+            f"several replies, so {counted(turns, 'turn')} in {'it' if n == 1 else 'them'} cannot be counted."
         )
     yield from _nothing_chosen(rows[~alone], turn[~alone])
     yield from _changing_turns(rows, dialogue, turn)
@@ -70,7 +70,7 @@ def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     if none:
         yield (
             f"in {none:,} of {counted(len(all_asked), 'turn')} no reply was chosen, although raters must choose one, so "
-            f"{'it is' if none == 1 else 'they are'} not counted. Check the column selected."
+            f"{'this turn is' if none == 1 else 'these turns are'} not counted. Check the column selected."
         )
 
 
@@ -98,11 +98,11 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
                 lacking.append(f"dialogue {first[code]} has no reply of {_joined(usual - shown)} in turn {number}")
     if other:
         yield (
-            f"{counted(len(other), 'turn')} with different models from the rest of the dialogue ({_first(other)}). Is a "
-            "name misspelt? A dialogue with such turns counts separately, as a dialogue of all its models."
+            f"in {counted(len(other), 'turn')}, the models differ from the rest of the dialogue ({_first(other)}). Is a "
+            "name misspelt? A dialogue with such turns is analysed separately, as a dialogue of all models in it."
         )
     if lacking:
-        yield f"{counted(len(lacking), 'turn')} without a reply from every model ({_first(lacking)})."
+        yield f"in {counted(len(lacking), 'turn')}, some models have no reply ({_first(lacking)})."
 
 
 def _joined(models: AbstractSet[str]) -> str:

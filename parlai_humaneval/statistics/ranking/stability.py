@@ -107,7 +107,7 @@ def score_ranges(
     table = trueskill.points_table(points)
     owners = np.asarray(workers, dtype=object)
     if not len(table) or owners.shape != (len(table),):
-        raise ValueError("Ranges of scores need dialogues, and the rater of each dialogue.")
+        raise ValueError("Ranges of scores require at least one dialogue, and the rater of each dialogue.")
     played = _memory(table)
     number = max(1, min(draws, max(_FEWEST, _WORK // max(1, played))))
     rng = np.random.default_rng(seed)

@@ -411,7 +411,7 @@ def _matches(
     if not np.isin(won, (-1, 0, 1)).all():
         raise ValueError("result must be 1 (the first won), 0 (a tie) or -1 (the second won), with none missing.")
     if (one == two).any():
-        raise ValueError("A model cannot play against itself: leave these matches out.")
+        raise ValueError("A model cannot play against itself. Leave out such matches.")
     if model.draw == 0 and (won == 0).any():
         raise ValueError(_NO_TIES)
     return one.astype(np.int64), two.astype(np.int64), won.astype(np.int64)

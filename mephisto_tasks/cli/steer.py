@@ -147,7 +147,7 @@ def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[
 
 def _pending(order: Order, task_name: str, alive: bool) -> OrderResult:
     text = (
-        f"The launch of {task_name} has not carried out the order yet. The launch will do so as soon as possible."
+        f"The launch of {task_name} has not carried out the order yet, but will do so as soon as possible."
         if alive
         else f"No launch of {task_name} is running. The order will take effect at the next launch ({in_words(order)})."
     )

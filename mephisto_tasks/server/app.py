@@ -40,7 +40,7 @@ NOT_ADMITTED = PHRASES["not_admitted"]
 TOO_LONG = f"That message is longer than {packets.MAX_BODY // 1024} kB and was not accepted."
 TOO_FAST = phrase("Too many messages arrived at once, so the connection was closed. It can be opened again.")
 TOO_SLOW = phrase("The rest of that request did not arrive in time. Please try again.")
-UNREADABLE = "The request cannot be read: it was cut off, or it is not encoded as its headers say."
+UNREADABLE = "The request cannot be read: it was cut off, or its encoding does not match its headers."
 NEVER_ALIVE = "This connection does not name its agent, so it is closed."
 NOT_TEXT = "Only text messages are accepted here, not files."
 
@@ -115,7 +115,9 @@ class PageSockets:
             return
         agent = self._agent_of(connection)
         if agent is None or packet.subject_id != agent.agent_id:
-            raise packets.BadPacket("This connection does not represent that agent. First send “alive” with its token.")
+            raise packets.BadPacket(
+                "This connection does not represent that agent. First send “alive” with the agent's token."
+            )
         agent.last_seen = self._router.awake.now()
         if packet.packet_type == packets.HEARTBEAT:
             if "agent_token" in packet.data and not agent.admits(packet.token()):

@@ -172,7 +172,7 @@ def _recognised(files: Sequence[Path], *, plain: bool) -> str:
 
 
 def _taken(source: str, title: str) -> str:
-    say(f"Read as --from {source}: {title}. If it is something else, use --from tables for a plain table.", err=True)
+    say(f"Read as --from {source}: {title}. If this is wrong, add --from tables to read a plain table.", err=True)
     return source
 
 

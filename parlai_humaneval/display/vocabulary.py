@@ -130,8 +130,8 @@ def unprotected(tags: Iterable[str], vocabulary: Vocabulary, scripts: Iterable[s
     if not unknown:
         return None
     return (
-        f"Blinding has no phrases for {', '.join(unknown)}: if a model says in one of these languages that it is a program, "
-        "its reply is shown unchanged, unless replies.disclosures_file adds the language."
+        f"Blinding has no phrases for {', '.join(unknown)}: if a model says in such a language that it is a program, "
+        "raters see the reply unchanged, unless replies.disclosures_file adds the language."
     )
 
 

@@ -184,7 +184,7 @@ def read_tidy(
             offered = near.nearest if near else sorted(held)[: columns.MOST]
             listed = ", ".join(map(visible, offered)) + (" …" if len(held) > len(offered) else "")
             notes.append(
-                f"--map {column}:{visible(word)}= changes nothing, as no cell has it. The column has: {listed}."
+                f"--map {column}:{visible(word)}= changes nothing, because no cell contains it. The column has: {listed}."
             )
     notes += [*data_warnings(tables.turns), *_near_models(tables)]
     return Imported(tables, units, use.left_out, skipped, notes, understood)

@@ -82,7 +82,7 @@ _ALL: tuple[Check, ...] = (
     DialogueCheck("same_position", LIU, "The rater chose the same positions in every turn.", answers.same_position),
     DialogueCheck("short_tokens", LIU, "Messages are shorter than two words on average.", answers.short_tokens),
     DialogueCheck(
-        "too_fast", READING, "Half the turns or more were answered before they could be read.", answers.too_fast
+        "too_fast", READING, "At least half the turns were answered before they could be read.", answers.too_fast
     ),
     WorkerCheck("constant_scores", JI, "All slider ratings by the worker are equal.", answers.constant_scores),
     WorkerCheck("rank_sum", JI, "The degraded model is not rated lower than the others.", answers.rank_sum),
@@ -92,7 +92,7 @@ _JUDGEMENTS = (
         "failed_gold", ATTENTION, "The worker failed more than a third of the attention checks.", answers.failed_gold
     ),
     JudgementCheck(
-        "too_fast", READING, "Half the items or more were answered before they could be read.", answers.too_fast_items
+        "too_fast", READING, "At least half the items were answered before they could be read.", answers.too_fast_items
     ),
     JudgementCheck("same_side", ATTENTION, "The worker always chose the dialogue on the same side.", answers.same_side),
     JudgementCheck("one_label", ATTENTION, "Every speaker, person or program, got the same label.", answers.one_label),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import time
@@ -99,7 +100,7 @@ class _Guarded(dict[str | None, str | None]):
 
 
 def write_columns(file: TextIO, heading: Iterable[str], columns: Sequence[Sequence[Any]]) -> None:
-    """:func:`write_rows` of columns, many of which hold numbers or nothing, and others the same texts again: quicker."""
+    """:func:`csv_text` of columns, many of which hold numbers or nothing, and others the same texts again: quicker."""
     guard = _Guarded().__getitem__
     shown: list[Iterable[Any]] = []
     for column in columns:
@@ -113,11 +114,13 @@ def write_columns(file: TextIO, heading: Iterable[str], columns: Sequence[Sequen
     writer.writerows(zip(*shown, strict=True))
 
 
-def write_rows(file: TextIO, heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write CSV, every cell quoted and each text :func:`guarded`. A file is to be opened with ``newline=""``."""
-    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+def csv_text(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """CSV, every cell quoted and each text :func:`guarded`."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(heading)
     writer.writerows([guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return text.getvalue()
 
 
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")

@@ -293,11 +293,11 @@ def _read(
     parts: list[tuple[TableName, pd.DataFrame, Mapping[str, str]]] = [(form.table, answered, of_columns)]
     parts += [("ratings", apart.ratings, {})] if apart.ratings is not None else []
     parts += [("comparisons", _frame(compared), {})] if compared else []
-    for table, whole, origin in parts:
+    for table, given, origin in parts:
         if table == "ratings":
-            guesses += _with_scales({**form.scales, **dict.fromkeys(ticked, (0, 1))}, form, whole)
+            guesses += _with_scales({**form.scales, **dict.fromkeys(ticked, (0, 1))}, form, given)
         for path, _ in files:
-            own = whole[whole[PLACE] == str(path)].drop(columns=PLACE) if len(whole) else whole
+            own = given[given[PLACE] == str(path)].drop(columns=PLACE) if len(given) else given
             own = own.drop(columns=[column for column in form.columns if column in own and own[column].isna().all()])
             if len(own) or (len(parts) == 1 and not sources):
                 sources.append(Source(table, path, Reading(own, origin, advice=form.advice)))

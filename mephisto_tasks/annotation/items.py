@@ -204,7 +204,7 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     possible = sum(one * other for one, other in pairing.dialogues_of_pairs(dialogues, groups).values())
     if len(items) < min(possible, pairing.ALL_PAIRINGS):
         say(
-            f"Raters compare only dialogues that begin alike or that their file lists as a pair: {len(items):,} of "
+            f"Raters compare only dialogues that begin alike or are listed as a pair in a file: {len(items):,} of "
             f"{possible:,} possible pairs. To compare any two dialogues, set pairing=any",
             err=True,
         )

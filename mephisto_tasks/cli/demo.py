@@ -75,7 +75,7 @@ def demo(
     port = port if port is not None else 0 if raters else PORT
     who = "You are the rater. A link to open in your browser will appear in a few seconds."
     if raters is not None:
-        who = f"There is nothing for you to do: {counted(raters, 'simulated rater')} will rate, and the report follows."
+        who = f"You do not need to do anything: {counted(raters, 'simulated rater')} will rate, and you will get the report."
     click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     _check_at_once(entry, models, port, chosen)
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)

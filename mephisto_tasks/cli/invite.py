@@ -181,7 +181,7 @@ def invite(
     if was_lost:
         click.echo(
             f"{seal.key_file}, the key that signs this study's links, was missing, so a new key was created. "
-            "Earlier links no longer work, but these new ones do.",
+            "Earlier links no longer work; use these new links instead.",
             err=True,
         )
     if file is not None:

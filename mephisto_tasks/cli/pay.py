@@ -311,8 +311,8 @@ def show_remaining(books: Books) -> None:
         until = f"{datetime.fromtimestamp(payment.listed_by):%H:%M}" if payment.listed_by else ""
         unpaid = f"if it was not paid, run this again after {until}" if until else f"--by-hand unpaid {payment.token}"
         click.echo(
-            f"Unknown: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended while sending this "
-            "payment, so it will not be sent again. Check on the crowd's site whether it was paid, and record the result: "
+            f"Unknown: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended while it was sending "
+            "this payment, so it is not sent again. Check on the crowd's site whether it was paid, and record the result: "
             f"--by-hand paid {payment.token}, or {unpaid}"
         )
     for one in books.remaining:

@@ -410,7 +410,7 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
     results = give_and_wait(main.data_dir, name, [order])
     if is_running:
         print_results(results, running=True, as_json=False)
-        click.echo("The pilot that is running shows the plan when it ends.")
+        click.echo("The running pilot shows the plan when it ends.")
         raise click.exceptions.Exit(0)
     return int(str(settings[f"blueprint.{main.entry.amount}"]))
 

@@ -129,7 +129,7 @@ def give_and_wait(data_dir: Path, task_name: str, new: Sequence[steering.Order])
 
 
 def _pending(order: steering.Order, task_name: str, alive: bool) -> OrderResult:
-    text = f"The launch of {task_name} has not carried out the order yet. The launch will do so as soon as possible."
+    text = f"The launch of {task_name} has not carried out the order yet, but will do so as soon as possible."
     if not alive:
         later = f"The order will take effect at the next launch ({steering.in_words(order)})."
         text = f"No launch of {task_name} is running. {later}"

@@ -37,7 +37,7 @@ def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
     click.echo(f"{counted(len(result.freed), 'place')} reopened.")
     if result.done:
         click.echo(
-            f"Raters had finished the work in {counted(len(result.done), 'submission')} that they returned on the panel. "
+            f"Raters returned {counted(len(result.done), 'submission')} on the panel after they had finished the work. "
             f"This work is kept: {', '.join(result.done)}"
         )
     if result.unknown:

@@ -30,7 +30,7 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupSta
     if quote is None:
         return None
     more, most = counted(units, f"more {crowd.words.unit}"), quote.money(quote.total)
-    return f"This spends real money {crowd.words.where}: up to {most} for {more}, including the fee."
+    return f"This change spends real money {crowd.words.where}: up to {most} for {more}, including the fee."
 
 
 def _further(group: GroupStatus, orders: Sequence[Order]) -> int:

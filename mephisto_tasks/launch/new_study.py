@@ -41,7 +41,7 @@ FIELDS = (
 LEAST_POWER_SIZE = 2
 WIDTH = 100
 DECIDED = "The study stops once it reaches a decision. The figures are for a study of fixed size."
-SAMPLES = "The packaged dialogues are only samples, fewer than the {:,} that your gap needs. Use your own dialogues."
+SAMPLES = "The packaged dialogues are only samples, and your gap requires more of them ({:,}). Use your own dialogues."
 
 
 class Choices(BaseModel, extra="forbid"):
@@ -107,7 +107,7 @@ def settings_of_technique(task: str, conf: str = PLAIN) -> dict[str, Setting]:
         full_name=CONF,
         topic="The study",
         default=PLAIN,
-        description="The config file to start from. Use local unless you want the settings of a paper.",
+        description="The config file to start from. Choose local unless you want a paper's settings.",
         allowed=f"one of: {', '.join(_confs(task))}",
         example=f"{CONF}={PLAIN}",
     )
@@ -198,7 +198,7 @@ def draft(choices: Choices, path: Path) -> Draft:
             elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
                 remark = SAMPLES.format(estimate.planned)
         else:
-            remark = f"{entry.title} has no test that a plan could be based on, so its size cannot be planned."
+            remark = f"{entry.title} has no significance test, so the size of the study cannot be planned."
         typed = {name: value for name, value in settings.items() if name != CONF}
         checked_settings(entry.name, compose_config(entry.name, conf, list(typed_settings(typed))))
     except MissingSettings as error:

@@ -260,7 +260,7 @@ def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[status.S
     if snapshot.ended is not None:
         return "ended", f"No launch is running: the last one ended {ago(now - snapshot.ended)} ago."
     if not alive:
-        return "cut_off", f"No launch is running: the last one was cut off {ago(now - snapshot.at)} ago."
+        return "cut_off", f"No launch is running: the last one was interrupted {ago(now - snapshot.at)} ago."
     if now - snapshot.at > SILENT_S:
         return "silent", f"The launch is running, but has not reported anything for {ago(now - snapshot.at)}."
     if snapshot.closing:

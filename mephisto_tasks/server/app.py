@@ -38,9 +38,9 @@ UNKNOWN = "unknown"
 PHRASES = phrases(__file__)
 NOT_ADMITTED = PHRASES["not_admitted"]
 TOO_LONG = f"That message is longer than {packets.MAX_BODY // 1024} kB and was not accepted."
-TOO_FAST = phrase("Too many messages arrived at once, so the connection was closed. It can be opened again.")
+TOO_FAST = phrase("Too many messages arrived at once, so the connection was closed. You can reconnect.")
 TOO_SLOW = phrase("The rest of that request did not arrive in time. Please try again.")
-UNREADABLE = "The request cannot be read: it was cut off, or it is not encoded as its headers say."
+UNREADABLE = "The request cannot be read: it was cut off, or its encoding does not match its headers."
 NEVER_ALIVE = "This connection does not name its agent, so it is closed."
 NOT_TEXT = "Only text messages are accepted here, not files."
 

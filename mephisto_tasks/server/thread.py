@@ -66,10 +66,10 @@ class Connections:
         if full or (self.limited(peer) and self._open[key] >= self.most_of_address):
             if not self._told:
                 self._told = True
-                whose, most = ("all together", self.most) if full else (f"of {key}", self.most_of_address)
+                whose, most = ("in total", self.most) if full else (f"from {key}", self.most_of_address)
                 logger.warning(
-                    "Too many connections are open, %s; further ones are closed immediately.",
-                    f"{whose} ({most:,} is the most)",
+                    "Too many connections are open %s; new connections are closed immediately.",
+                    f"{whose} (the limit is {most:,})",
                 )
             return None
         self._open[key] += 1

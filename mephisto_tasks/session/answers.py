@@ -39,7 +39,7 @@ def read_answer(
     for kind in kinds:
         if isinstance(answer, kind):
             return answer, None
-    return None, t("That is not the kind of answer that this step asks for. Please answer the question below.")
+    return None, t("This step asks for another kind of answer. Please answer the question below.")
 
 
 def _unreadable(error: ValidationError, max_chars: int) -> str:
@@ -110,7 +110,7 @@ def check_write(step: steps.WriteStep, answer: steps.WriteAnswer) -> str | None:
 
 def check_choice(step: steps.ChooseStep, answer: steps.ChooseAnswer) -> str | None:
     if not set(answer.selected) <= {card.candidate_id for card in step.cards}:
-        return t("That reply is not among the ones that you were shown. Please choose one of the replies below.")
+        return t("You were not shown that reply. Please choose one of the replies below.")
     if len(set(answer.selected)) != len(answer.selected):
         return t("The same reply was chosen twice. Please choose again.")
     if answer.selected and answer.none:
@@ -124,7 +124,7 @@ def check_choice(step: steps.ChooseStep, answer: steps.ChooseAnswer) -> str | No
 
 def check_ticks(step: steps.TickStep, answer: steps.TickAnswer) -> str | None:
     if not set(answer.selected) <= {option.option_id for option in step.options}:
-        return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
+        return t("You were not shown that answer. Please choose one of the answers below.")
     if len(set(answer.selected)) != len(answer.selected):
         return t("The same answer was chosen twice. Please choose again.")
     if answer.selected and answer.none:
@@ -149,7 +149,7 @@ def _check_said(step: steps.ChooseStep | steps.TickStep, answer: steps.ChooseAns
 def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
     scales = {scale.scale_id: scale for scale in step.scales}
     if not set(answer.values) <= set(scales):
-        return t("That is not among the statements that you were shown. Please rate the ones below.")
+        return t("You were not shown that statement. Please rate the statements below.")
     if open_ := len(scales) - len(answer.values):
         return tn(
             "Please rate every statement: one still has no answer.",
@@ -172,7 +172,7 @@ def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
 def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
     questions = {question.question_id: question for question in step.questions}
     if not {*answer.values, *answer.reasons} <= set(questions):
-        return t("That is not among the questions that you were shown. Please answer the ones below.")
+        return t("You were not shown that question. Please answer the questions below.")
     if open_ := len(questions) - len(answer.values):
         return tn(
             "Please answer every question: one still has no answer.",
@@ -181,7 +181,7 @@ def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
         )
     for name, question in questions.items():
         if answer.values[name] not in {option.option_id for option in question.options}:
-            return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
+            return t("You were not shown that answer. Please choose one of the answers below.")
         if problem := _check_reason(question.reason, answer.reasons.get(name, "")):
             return problem
     return None
@@ -190,7 +190,7 @@ def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
 def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
     shown = {card.candidate_id for card in step.cards}
     if not set(answer.ranks) <= shown:
-        return t("That reply is not among the ones that you were shown. Please rank each of the replies below.")
+        return t("You were not shown that reply. Please rank each of the replies below.")
     if open_ := len(shown) - len(answer.ranks):
         return tn(
             "Please rank every reply: one has no rank yet.",

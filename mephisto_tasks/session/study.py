@@ -55,8 +55,8 @@ def waits_for(raters: int) -> list[str]:
     from mephisto_tasks.session.stopping import PATIENCE_S
 
     return [
-        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for "
-        "them to return, then continues without those who have not."
+        f"An earlier launch interrupted {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for "
+        "these raters to return, and then continues."
     ]
 
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from functools import cache
 from types import NoneType
 from typing import Any, TextIO
 
@@ -91,17 +92,9 @@ def unguarded(cell: str) -> str:
     return cell[1:] if _GUARDED.match(cell) else cell
 
 
-class _Guarded(dict[str | None, str | None]):
-    """Text → how it is written, found once however often the text stands there."""
-
-    def __missing__(self, cell: str | None) -> str | None:
-        self[cell] = value = None if cell is None else guarded(cell)
-        return value
-
-
 def write_columns(file: TextIO, heading: Iterable[str], columns: Sequence[Sequence[Any]]) -> None:
     """:func:`csv_text` of columns, many of which hold numbers or nothing, and others the same texts again: quicker."""
-    guard = _Guarded().__getitem__
+    guard = cache(lambda cell: None if cell is None else guarded(cell))  # once, however often a text stands there
     shown: list[Iterable[Any]] = []
     for column in columns:
         kinds = set(map(type, column))

@@ -15,7 +15,6 @@ first line. An error names the file, the line and what was expected.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -328,7 +327,7 @@ def _of_file(model_file: str) -> str:
 __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
 
 OWN_ID = "give each dialogue an id of its own, or name its model"
-TABLES = {".csv": "", ".tsv": "", ".xlsx": "openpyxl", ".parquet": "pyarrow"}  # Ending → package that reads it
+TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of its model
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
@@ -393,33 +392,17 @@ def load_dialogues(
 
 def _lines(path: Path) -> Iterable[Numbered]:
     """The lines of a file; of a table, its rows as JSON, numbered as in a spreadsheet."""
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if ending not in TABLES:
+    if PurePath(path.name.lower().removesuffix(".gz")).suffix not in TABLES:
         return enumerate(text_lines(read_text(path)), start=1)
-    import pandas as pd  # imported here, because most files are no tables
+    from parlai_humaneval._util.table_files import read_rows  # imported here, because it loads pandas
 
-    text = "" if (package := TABLES[ending]) else read_text(path)
-    if not package and not text.strip():
-        return ()
-    try:
-        if text:
-            mark = max(",;\t", key=text.partition("\n")[0].count)
-            frame = pd.read_csv(io.StringIO(text), sep=mark, dtype=str, keep_default_na=False)
-        else:
-            frame = pd.read_excel(path, dtype=str) if ending == ".xlsx" else pd.read_parquet(path)
-    except ImportError as error:
-        what = f"needs the package {package}, which is not installed"
-        raise DataError(what, where=path, try_=(f"pip install {package}", "or save the table as CSV")) from error
-    except Exception as error:  # each package has errors of its own
-        raise DataError(f"cannot be read as a table ({error})", where=path, try_="save it as JSON lines") from error
-    rows = text_lines(frame.to_json(orient="records", lines=True))
-    return enumerate((json.dumps(_nested(json.loads(row))) for row in rows), start=2)
+    return ((place + 1, json.dumps(_nested(row))) for place, row in read_rows(path, fewest=1).items())
 
 
 def _nested(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a table with what is JSON in its cells, such as lists of messages."""
-    cells = {name.strip().lower(): cell for name, cell in row.items() if cell not in (None, "")}
-    inside = {name: json_in(cell) for name, cell in cells.items() if isinstance(cell, str) and cell[0] in "[{"}
+    cells = {name.strip().lower(): str(cell) for name, cell in row.items() if cell not in (None, "")}
+    inside = {name: json_in(cell) for name, cell in cells.items() if cell[0] in "[{"}
     return {**cells, **{name: data for name, data in inside.items() if isinstance(data, dict) or form_of(data)}}
 
 

@@ -10,9 +10,9 @@ from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from parlai_humaneval._util.table_files import plain_name
 from parlai_humaneval.importers.units import content_id, metric_of
 from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Written, side_of
-from parlai_humaneval.tables.columns import plain_name
 from parlai_humaneval.tables.schema import TIE
 
 Data = dict[str, Any]

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
+from parlai_humaneval._util.table_files import ENDINGS, INSPECT, ending, plain_cell, plain_name, read_rows
 from parlai_humaneval.importers import fields
 from parlai_humaneval.importers.fields import PLACE, Data, at, folded, multiplied, nested, opened, take
 from parlai_humaneval.importers.vocabulary import WORDS, guessed_table, identifying
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, Apart, answers_apart, ranked_pairs
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.columns import TableError, plain_name
-from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.schema import TABLES, TableName
 
 _ANY_WORD, _NAME = re.compile(r"~(\w+)"), re.compile(r"[\w-]+")
@@ -195,7 +195,7 @@ def _placed(path: Path) -> list[Data]:
         raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
     file = path.name.partition(".")[0]
     source = {"path": str(path), "folder": path.resolve().parent.name, "file": file}
-    rows = read_rows(path).items()
+    rows = read_rows(path, TableError).items()
     return [{**row, PLACE: {**source, "row": f"{file}-{place + 1}", "place": place}} for place, row in rows]
 
 
@@ -228,7 +228,10 @@ def _read(
             left_out[f"rows that hold no answer of {release.name}"] += 1
             continue
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
-        answers = list(_answers(form, row, by_key))
+        answers: list[Data] = [{}]
+        if form.criteria:
+            told = fields.criteria_in(row, {**form.criteria, "keys": by_key})
+            answers = [{name: one, value: given, "criterion": one, **rater} for one, rater, given in told]
         flat = form.criteria is not None and not form.criteria["at"]
         rated = {answer["criterion"] for answer in answers if answer and flat}
         if form.passing or form.known:
@@ -247,8 +250,8 @@ def _read(
                 cells["simulated"] = 1
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
             raters.add(answer.get("rater_name", ""))
-            told = {**further, **named, **cells}
-            made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
+            whole = {**further, **named, **cells}
+            made.append(({**whole, **{one: plain_cell(whole[one]) for one in whole.keys() & {name}}}, row))
     made = [one for answer, row in made for one in _out_of_buckets(answer, row, value)]
     compared, guesses = _rankings(made, name, value, in_order=form.gather) if name else ([], [])
     made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
@@ -290,11 +293,11 @@ def _read(
     parts: list[tuple[TableName, pd.DataFrame, Mapping[str, str]]] = [(form.table, answered, of_columns)]
     parts += [("ratings", apart.ratings, {})] if apart.ratings is not None else []
     parts += [("comparisons", _frame(compared), {})] if compared else []
-    for table, whole, origin in parts:
+    for table, given, origin in parts:
         if table == "ratings":
-            guesses += _with_scales({**form.scales, **dict.fromkeys(ticked, (0, 1))}, form, whole)
+            guesses += _with_scales({**form.scales, **dict.fromkeys(ticked, (0, 1))}, form, given)
         for path, _ in files:
-            own = whole[whole[PLACE] == str(path)].drop(columns=PLACE) if len(whole) else whole
+            own = given[given[PLACE] == str(path)].drop(columns=PLACE) if len(given) else given
             own = own.drop(columns=[column for column in form.columns if column in own and own[column].isna().all()])
             if len(own) or (len(parts) == 1 and not sources):
                 sources.append(Source(table, path, Reading(own, origin, advice=form.advice)))
@@ -386,16 +389,6 @@ def _filled(inside: Any) -> bool:
     """Whether objects and lists hold anything."""
     held = inside.values() if isinstance(inside, Mapping) else inside
     return any(map(_filled, held)) if isinstance(inside, (Mapping, list)) else inside not in (None, "")
-
-
-def _answers(form: Form, row: Data, by_key: Mapping[str, Any]) -> Iterator[Data]:
-    """What one row holds by criterion; a row of one answer as it is."""
-    if form.criteria is None:
-        yield {}
-        return
-    name, value = ANSWERS[form.table]
-    for criterion, rater, answer in fields.criteria_in(row, {**form.criteria, "keys": by_key}):
-        yield {name: criterion, value: answer, "criterion": criterion, **rater}
 
 
 def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:

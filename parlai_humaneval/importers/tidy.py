@@ -18,6 +18,7 @@ import pandas as pd
 
 from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import misspelt
+from parlai_humaneval._util.table_files import NAMED, in_folder, plain_name, read_frame, row_names, rows_named, stem
 from parlai_humaneval._util.text import on_one_line, visible
 from parlai_humaneval.dialogues.chats import form_of
 from parlai_humaneval.dialogues.messages import SYSTEM, json_in, role_of, text_of, told_in
@@ -31,7 +32,6 @@ from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables import columns
 from parlai_humaneval.tables.files import Checked, all_faults, checked, settled, tables_of
-from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, row_names, stem
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
 SINGLE = 10
@@ -76,7 +76,7 @@ def table_paths(paths: Sequence[Path], table: TableName | None, plan: TidyPlan |
         elif table or stem(path) in get_args(TableName):
             found.append(Source(table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
         else:
-            frame = read_frame(path)
+            frame = read_frame(path, columns.TableError)
             names = list(map(str, frame.columns))
             called = one_header(frame.drop(columns=[name for name in plan.drop if name in names]))
             called = _distinct_names(called).rename(columns={old: new for old, (new, *_) in plan.renames.items()})
@@ -105,9 +105,9 @@ def table_paths(paths: Sequence[Path], table: TableName | None, plan: TidyPlan |
 def _only_dialogues(frame: pd.DataFrame) -> bool:
     """Whether a file holds dialogues or parts of them, and no column that may be a rating or a choice."""
     row = {str(name): json_in(cell) or cell for name, cell in _shown_row(frame).items() if isinstance(cell, str)}
-    answers = {columns.plain_name(word) for name in ("winner", "value") for word in (name, *WORDS["columns"][name])}
+    answers = {plain_name(word) for name in ("winner", "value") for word in (name, *WORDS["columns"][name])}
     return (form_of(row) is not None or isinstance(row.get("turns"), list)) and not any(
-        columns.plain_name(str(name)) in answers
+        plain_name(str(name)) in answers
         or (not vocabulary.NO_CRITERION.fullmatch(str(name)) and vocabulary.are_ratings(column))
         for name, column in frame.items()
     )
@@ -184,7 +184,7 @@ def read_tidy(
             offered = near.nearest if near else sorted(held)[: columns.MOST]
             listed = ", ".join(map(visible, offered)) + (" …" if len(held) > len(offered) else "")
             notes.append(
-                f"--map {column}:{visible(word)}= changes nothing, as no cell has it. The column has: {listed}."
+                f"--map {column}:{visible(word)}= changes nothing, because no cell contains it. The column has: {listed}."
             )
     notes += [*data_warnings(tables.turns), *_near_models(tables)]
     return Imported(tables, units, use.left_out, skipped, notes, understood)
@@ -203,7 +203,11 @@ def _check_names(files: Sequence[Source], plan: TidyPlan) -> None:
         if new not in known:
             olds = [old for old, names in plan.renames.items() if new in names]
             plain = [source.path for source in files if source.reading is None]
-            if olds and plain and not any({*olds} & {*map(str, read_frame(path).columns)} for path in plain):
+            if (
+                olds
+                and plain
+                and not any({*olds} & {*map(str, read_frame(path, columns.TableError).columns)} for path in plain)
+            ):
                 raise columns.TableError(f"No file has a column {olds[0]} to rename")
             raise columns.TableError(
                 f"no column of {', '.join(tables)}", where=new, misspelt=misspelt(new, known), try_="see --list-columns"
@@ -217,7 +221,7 @@ def _completed(
     table, path, reading, guess = source
     seen.guesses += [guess] if guess else []
     if reading is None:
-        whole = read_frame(path)
+        whole = read_frame(path, columns.TableError)
         seen.notes += [f"{path}: {note}" for note in whole.attrs.get("notes", ())]
         seen.row_names = {
             place: name for place, name in zip(whole.index, row_names(whole), strict=True) if place != name
@@ -246,7 +250,7 @@ def _completed(
     seen.columns.update({new: old for old, new in zip(given.columns, frame.columns, strict=True) if new != old})
     frame = vocabulary.with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
-    of_form = [name for name in map(str, frame.columns) if columns.plain_name(name) in WORDS["of_forms"]]
+    of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
     of_form = [*(of_form if len(of_form) > 2 else []), *(vocabulary.of_quiz(frame) if reading is None else [])]
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = _without(frame, of_form, seen)
@@ -271,7 +275,7 @@ def _completed(
     texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
     frame = frame.rename(columns=guesses).assign(**texts)
     seen.columns.update({new: old for old, new in guesses.items()})
-    asked = [new for old, new in guesses.items() if columns.plain_name(old) in WORDS["of_questions"]]
+    asked = [new for old, new in guesses.items() if plain_name(old) in WORDS["of_questions"]]
     if asked and table == "comparisons" and "start" not in frame:
         frame = frame.assign(start=frame[asked[0]])
         seen.columns["start"] = seen.columns[asked[0]]
@@ -284,7 +288,7 @@ def _completed(
         frame, empty_cells = long(table, frame, wide, seen)
         if empty_cells:
             use.left_out["empty cells of columns that became rows"] += empty_cells
-    first = {columns.plain_name(str(name)) for name in given.columns[:1] if reading is None}
+    first = {plain_name(str(name)) for name in given.columns[:1] if reading is None}
     is_form = bool(of_form or seen.questions or first & {*WORDS["first_of_forms"]})
     if is_form and table == "ratings" and "dialogue_id" in nameless:
         plan = replace(plan, values={**plan.values, "dialogue_id": ""})
@@ -407,7 +411,7 @@ def _near_models(tables: columns.Tables) -> list[str]:
             counts.update(getattr(tables, table)[name].tolist())
     told = []
     for name, other in combinations(sorted(counts), 2):
-        one, two = columns.plain_name(name), columns.plain_name(other)
+        one, two = plain_name(name), plain_name(other)
         rare, common = sorted((name, other), key=counts.__getitem__)
         typo = counts[rare] * 10 <= counts[common] and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
         if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
@@ -450,7 +454,7 @@ def _checked(
                     hints += [WORDS["advice"]["most_bad"]] if most_are_bad else []
                 raise all_faults(frame, check, named, path, hints) from wrong
             bad = list(error.rows)
-            rows = columns.rows_named([*dict.fromkeys(named[bad])])  # of a wide row several are bad
+            rows = rows_named([*dict.fromkeys(named[bad])])  # of a wide row several are bad
             skipped.append(f"{path}, {rows}: {_ROW.sub('', str(wrong))}")
             places = np.delete(places, bad)
             frame = frame.drop(index=bad).reset_index(drop=True)
@@ -487,7 +491,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())
-        hints.append(f"{columns.rows_named([places[error.rows[0]]])} of the file: {row}")
+        hints.append(f"{rows_named([places[error.rows[0]]])} of the file: {row}")
     return hints
 
 
@@ -509,7 +513,7 @@ def _together(
             error, bad = wrong.of_file(places), list(wrong.rows)
             if skipped is None or not bad or 2 * len(bad) > len(rows):
                 raise error from wrong
-            skipped.append(f"{columns.rows_named([*dict.fromkeys(places[bad])])}: {error}")
+            skipped.append(f"{rows_named([*dict.fromkeys(places[bad])])}: {error}")
             rows, places = rows.drop(index=bad).reset_index(drop=True), np.delete(places, bad)
     whole, told = settled(table, rows, repeats)
     return Checked(whole.reset_index(drop=True), told)

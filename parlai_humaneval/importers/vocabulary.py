@@ -18,8 +18,9 @@ import pandas as pd
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import misspelt
+from parlai_humaneval._util.table_files import plain_name
 from parlai_humaneval._util.text import clean_label, escaped, visible
-from parlai_humaneval.tables.columns import TableError, plain_name
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TIE, TableName
 from parlai_humaneval.techniques.registry import picking, techniques
 

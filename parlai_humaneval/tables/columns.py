@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import SequenceMatcher
 from functools import cache
-from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +23,7 @@ from typing_extensions import Unpack
 
 from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval._util.errors import HumanevalError, Parts, Problem
+from parlai_humaneval._util.table_files import CELL, plain_name, rows_named
 from parlai_humaneval._util.text import clean_label, on_one_line, visible
 from parlai_humaneval.tables.schema import COLUMNS_FILE, JUDGE_COLUMNS, KEYS, TABLES, Column, Kind, TableName
 
@@ -32,9 +32,7 @@ WRITTEN, LISTS = (frozenset[str](COLUMNS_FILE[kind]) for kind in ("written", "li
 _IDS = ("dialogue_a", "dialogue_b", "own_worker", "start")  # and all whose names end with _id
 _NUMBER, _CODE = re.compile(r"(-?\d+)\.(\d+)"), re.compile(r"0\d+")
 LIKE = 0.6  # Names so much like each other may be the same: difflib's ratio
-CELL = 60  # Letters of a cell that an error quotes
 MOST = 10  # Faults, and words of a column, that are listed
-_RUN, _MOST_RUNS = 4, 20  # Rows that a range names from so many on, and ranges that are listed
 RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
 
 
@@ -52,7 +50,7 @@ class CleanedLabels:
         cells = "1 cell" if count == 1 else f"{count:,} cells"
         return (
             f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at either end, accents in "
-            "another Unicode form, or “.0” after a whole number. All were cleaned up, so that each name has one spelling."
+            "another Unicode form, or “.0” after a whole number. They were cleaned up, so each name has one spelling."
         )
 
 
@@ -93,11 +91,6 @@ def with_our_names(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
         if our not in frame.columns and our not in found.values():
             found[name] = our
     return frame.rename(columns=found) if found else frame
-
-
-def plain_name(name: str) -> str:
-    """A column's name in small letters, without what separates its words."""
-    return re.sub(r"[\W_]+", "", name.lower())
 
 
 def _whole(cells: Sequence[Any]) -> dict[Any, str]:
@@ -159,17 +152,6 @@ class TableError(HumanevalError, ValueError):
             words.insert(2, f", and the same in {rows_named(others)}")
         (problem,) = self.problems
         return TableError(tuple(words), self.rows, where=problem.where, try_=problem.try_, misspelt=problem.misspelt)
-
-
-def rows_named(places: Sequence[int | str]) -> str:
-    """“row 3”, “rows 3, 5, 12–480”: rows by their places from 0, or by words for them."""
-    parts: list[str] = []
-    # Places in a row go up as their numbers do.
-    for _, run in groupby(enumerate(places), lambda one: one[1] - one[0] if isinstance(one[1], int) else one[1]):
-        names = [str(place + 1) if isinstance(place, int) else place for _, place in run]
-        parts += names if len(names) < _RUN else [f"{names[0]}–{names[-1]}"]
-    more = f" … ({len(places):,} in all)" if len(parts) > _MOST_RUNS else ""
-    return f"row{'s' * (len(places) > 1)} {', '.join(parts[:_MOST_RUNS])}{more}"
 
 
 def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ()) -> pd.DataFrame:
@@ -319,29 +301,23 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         same = frame[key].eq(values) | (frame[key].isna() & values.isna())
         first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
         named = ", ".join(f"{name} {_plain(value)!r}" for name, value in values.items() if not pd.isna(value))
-        what, advice = _twice(frame.iloc[first], frame.iloc[second], named)
+        one, two = frame.iloc[first], frame.iloc[second]
+        differ = [
+            f"{name} {on_one_line(repr(_plain(one[name])), CELL)} and {on_one_line(repr(_plain(two[name])), CELL)}"
+            for name in map(str, one.index)
+            if one[name] is not two[name] and not (pd.isna(one[name]) and pd.isna(two[name]))
+            if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
+        ]
+        what, advice = f"are the same answer ({named})", "keep one of them"
+        if differ:
+            what = f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}"
+            advice = "keep the right one, or give them different names"
         raise TableError(
             ("rows ", first, " and ", second, f" {what}"),
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
             where=table,
             try_=(advice, HOW_REPEATS),
         )
-
-
-def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> tuple[str, str]:
-    """What is wrong with two rows of one key, and what to do: the one is too many, or they contradict each other."""
-    differ = [
-        f"{name} {on_one_line(repr(_plain(one[name])), CELL)} and {on_one_line(repr(_plain(two[name])), CELL)}"
-        for name in map(str, one.index)
-        if one[name] is not two[name] and not (pd.isna(one[name]) and pd.isna(two[name]))
-        if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
-    ]
-    if not differ:
-        return f"are the same answer ({named})", "keep one of them"
-    return (
-        f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}",
-        "keep the right one, or give them different names",
-    )
 
 
 def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cells:

@@ -17,11 +17,11 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Ints
 from parlai_humaneval._util.errors import Problem
+from parlai_humaneval._util.table_files import ENDINGS, NAMED, in_folder, json_object, read_frame, row_names, stem
 from parlai_humaneval._util.text import write_columns
 from parlai_humaneval.tables import columns, schema
 from parlai_humaneval.tables.columns import Repeats, Row, StoppingLog, TableError, Tables
 from parlai_humaneval.tables.filters import RaterKinds, rater_kinds
-from parlai_humaneval.tables.formats import ENDINGS, NAMED, in_folder, json_object, read_frame, row_names, stem
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLE_DESCRIPTIONS, TABLES, Column, TableName
 from parlai_humaneval.tables.validate import check_rules, in_alphabet, with_dialogues
 
@@ -384,7 +384,7 @@ def _read_all(
 
 
 def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()) -> Checked:
-    whole = read_frame(path)
+    whole = read_frame(path, TableError)
     frame, cleaned = columns.with_clean_labels(name, columns.with_our_names(name, whole))
     if frame.empty:
         return Checked(columns.from_rows(name, [], besides))

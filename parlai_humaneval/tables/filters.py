@@ -109,7 +109,7 @@ class RaterKinds(NamedTuple):
         if self.simulated == self.workers:
             who = "All raters are programs" if self.workers > 1 else "The only rater is a program"
             return f"{who} ({self.simulated:,}): nothing here was rated by people."
-        return f"Programs and other raters are mixed: {self.kind}."
+        return f"Some of the raters are programs: {self.kind}."
 
     @property
     def kind(self) -> str:

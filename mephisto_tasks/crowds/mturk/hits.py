@@ -138,8 +138,8 @@ OTHERS_A_ROUND = 5
 """HITs without a worker that are looked at in each round; a round must not take MTurk's whole patience."""
 SURE_AFTER = 2  # rounds in a row in which MTurk must say the same: what it answers may be some seconds old
 ENDED_OUTSIDE = (
-    "%d HIT(s) are no longer offered, although this launch did not end them: they were ended by hand, or "
-    "their lifetime (task_lifetime_in_seconds) is over. To offer this work again, stop the launch and launch again."
+    "%d HIT(s) are no longer offered, although this launch did not end them: somebody ended them by hand, or their "
+    "lifetime (task_lifetime_in_seconds) has expired. To offer this work again, stop the launch and launch again."
 )
 
 

@@ -58,7 +58,7 @@ class ProlificAccounts:
 
     def forget(self, name: str) -> str:
         if api.forget_token(name):
-            return f"The token of {name} was deleted here. It is still valid, so delete it in Prolific as well."
+            return f"The token of {name} was deleted here, but is still valid. Delete the token in Prolific as well."
         return f"No token is stored for {name}."
 
     def take_off(self, data_dir: Path, task_name: str) -> int:

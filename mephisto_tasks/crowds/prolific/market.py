@@ -48,9 +48,9 @@ a screen-out it is free there, and otherwise it stays taken."""
 PAUSED_THERE = "The study was paused or stopped on Prolific itself. Start it again there, or launch again"
 
 AGREED_USED_UP = (
-    "More places are needed than the %d that you agreed to. People who were asked to return their submissions still hold "
-    "some places. Prolific pays for submissions that are not returned within 21 days. Remind these people on Prolific, "
-    "or launch again and agree to more"
+    "The study needs more places than the %d that you agreed to. People who were asked to return their submissions "
+    "still hold some places. Prolific pays for submissions that are not returned within 21 days. Remind these people on "
+    "Prolific, or launch again and agree to more"
 )
 
 

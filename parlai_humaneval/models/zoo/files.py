@@ -38,7 +38,7 @@ def mistaken(model: str, folder: Path | None) -> list[str]:
     taken = getattr(sys.modules.get(module), "__file__", None)
     if beside is None or taken is None or not beside.is_file() or Path(taken).resolve() == beside.resolve():
         return []
-    return [f"The agent {model} comes from {taken}, not from {beside}: rename that file."]
+    return [f"The agent {model} comes from {taken}, not from {beside}. Rename {beside.name}."]
 
 
 def folder_of(options: Mapping[str, Any]) -> Path:

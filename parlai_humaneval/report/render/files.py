@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -35,15 +34,12 @@ LONG = 40
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
-@cache
-def _letters() -> dict[int, str]:
-    letters: dict[str, str] = read_yaml(Path(__file__).with_name("latex_letters.yaml"))
-    return str.maketrans(letters)
+_LETTERS: dict[int, str] = str.maketrans(read_yaml(Path(__file__).with_name("latex_letters.yaml")))
 
 
 def escaped(text: str) -> str:
     """``text`` as LaTeX that prints it: nothing in it is a command, and it stays on one line."""
-    return _BREAKS.sub(" ", text).translate(_letters())
+    return _BREAKS.sub(" ", text).translate(_LETTERS)
 
 
 def to_latex(table: DataTable, note: str = "") -> str:
@@ -75,7 +71,7 @@ def to_latex(table: DataTable, note: str = "") -> str:
     comments = [_BREAKS.sub(" ", note)] if note else []
     comments.append(f"Needs package booktabs{' and package longtable' if long else ''}.")
     if any(ord(letter) > 0x17F for letter in text):
-        comments.append("Contains non-Latin letters: compile with XeLaTeX or LuaLaTeX and a font that has them.")
+        comments.append("Contains non-Latin letters: compile with XeLaTeX or LuaLaTeX and a suitable font.")
     return "".join(f"% {line}\n" for line in comments) + text
 
 
@@ -238,7 +234,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
         *([f"- `{STOPPING}`: {README_WORDS['stopping']}"] if with_logs else []),
         "",
-        "Files with a row count are tidy tables of the answers. `parlai-humaneval report --tables` reads these files.",
+        "Files listed with a row count are tidy tables of answers. `parlai-humaneval report --tables` reads these files.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -48,7 +48,7 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
         n, turns = (len(np.unique(codes[alone])) for codes in (dialogue, turn))
         yield (
             f"{counted(n, 'dialogue')} {'has' if n == 1 else 'have'} only one model, although raters choose one of "
-            f"several replies, so {counted(turns, 'turn')} of {'it' if n == 1 else 'them'} cannot be counted."
+            f"several replies, so {counted(turns, 'turn')} in {'it' if n == 1 else 'them'} cannot be counted."
         )
     yield from _nothing_chosen(rows[~alone], turn[~alone])
     yield from _changing_turns(rows, dialogue, turn)
@@ -56,9 +56,8 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
 
 def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     """As far as the table tells, these turns were answered: our own say so, others have a time where any turn has one."""
-    asked = (
-        picks_one(rows) & ~is_set(rows, "automatic") & ~is_set(rows, "none_said") & is_set(rows, "complete", missing=1)
-    )
+    asked = picks_one(rows) & is_set(rows, "complete", missing=1)
+    asked &= ~is_set(rows, "automatic") & ~is_set(rows, "none_said")
     timed = rows["seconds"].notna().to_numpy(dtype=bool)
     if timed.any():
         asked &= timed | rows["complete"].notna().to_numpy(dtype=bool)
@@ -70,7 +69,7 @@ def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     if none:
         yield (
             f"in {none:,} of {counted(len(all_asked), 'turn')} no reply was chosen, although raters must choose one, so "
-            f"{'it is' if none == 1 else 'they are'} not counted. Check the column selected."
+            f"{'this turn is' if none == 1 else 'these turns are'} not counted. Check the column selected."
         )
 
 
@@ -91,18 +90,17 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
         usual = max(counts, key=lambda models: (counts[models], len(models), sorted(models)))
         for number, shown in by_turn.items():
             if shown - usual:
-                other.append(
-                    f"dialogue {first[code]} has {_joined(shown)} in turn {number}, elsewhere {_joined(usual)}"
-                )
+                elsewhere = f"elsewhere {_joined(usual)}"
+                other.append(f"dialogue {first[code]} has {_joined(shown)} in turn {number}, {elsewhere}")
             elif shown != usual:
                 lacking.append(f"dialogue {first[code]} has no reply of {_joined(usual - shown)} in turn {number}")
     if other:
         yield (
-            f"{counted(len(other), 'turn')} with different models from the rest of the dialogue ({_first(other)}). Is a "
-            "name misspelt? A dialogue with such turns counts separately, as a dialogue of all its models."
+            f"in {counted(len(other), 'turn')}, the models differ from the rest of the dialogue ({_first(other)}). Is a "
+            "name misspelt? A dialogue with such turns is analysed separately, as a dialogue of all models in it."
         )
     if lacking:
-        yield f"{counted(len(lacking), 'turn')} without a reply from every model ({_first(lacking)})."
+        yield f"in {counted(len(lacking), 'turn')}, some models have no reply ({_first(lacking)})."
 
 
 def _joined(models: AbstractSet[str]) -> str:

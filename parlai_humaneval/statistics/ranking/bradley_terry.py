@@ -135,7 +135,7 @@ class Comparisons:
                 "first, second, outcome and clusters must be lists of the same length, one entry per comparison."
             )
         if any(pd.isna(values).any() for values in (ones, twos, owners)):
-            raise ValueError("The name of a model or cluster is missing: leave these comparisons out.")
+            raise ValueError("The name of a model or cluster is missing. Leave out comparisons that lack a name.")
         if not np.isin(won, (-1, 0, 1)).all():
             raise ValueError("outcome must be 1 (the first won), 0 (a tie) or -1 (the second won).")
         names = sorted({str(name) for name in [*ones, *twos]}) if models is None else [str(name) for name in models]
@@ -145,7 +145,7 @@ class Comparisons:
         if (np.concatenate(codes) < 0).any():
             raise ValueError("A comparison names a model that is not in the list of models.")
         if (codes[0] == codes[1]).any():
-            raise ValueError("A model cannot be compared with itself: leave these comparisons out.")
+            raise ValueError("A model cannot be compared with itself. Leave out such comparisons.")
         shown = None
         if dialogues is not None:
             sides = [np.asarray(side, dtype=object) for side in dialogues]

@@ -75,13 +75,13 @@ def test_forged_choices_change_nothing(forger: Rater, odd_study: Study) -> None:
     forger.write("It is half wri")
     pick = {"kind": "choose", "step_id": "choose-1", "reason": "It is a forged reason."}
     forged: list[tuple[dict[str, Any], str]] = [
-        ({**pick, "selected": ["f" * 32]}, "not among the ones that you were shown"),
+        ({**pick, "selected": ["f" * 32]}, "You were not shown that reply"),
         ({**pick, "selected": [other], "reason": " "}, "Please give your reason in at least 3 words."),
         ({**pick, "selected": [other], "reason": "… !!! ?"}, "Please give your reason in at least 3 words."),
         ({**pick, "selected": [other, mine]}, "Please choose one reply."),
         ({**pick, "selected": []}, "Please choose one reply."),
         ({**pick, "step_id": "choose-2", "selected": [other]}, "Nothing has changed."),
-        ({"kind": "message", "step_id": "choose-1", "text": "Hi"}, "not the kind of answer"),
+        ({"kind": "message", "step_id": "choose-1", "text": "Hi"}, "another kind of answer"),
         ({"kind": "win", "step_id": "choose-1"}, "could not be read"),
     ]
     for number, (answer, words) in enumerate(forged, start=1):

@@ -112,7 +112,7 @@ def _first_pair(rater: Rater, looks: Looks) -> list[list[Line]]:
     rater.choose(2)
     rater.choose(1)
     rater.press("Continue")
-    expect(page.get_by_role("alert").last).to_contain_text("Your reason is still empty. It needs at least 3 words.")
+    expect(page.get_by_role("alert").last).to_contain_text("Your reason is still empty. Please write at least 3 words.")
     field = page.get_by_role("textbox", name="Why is this speaker better?")
     expect(field).to_be_focused()
     looks.look(page, "pw-dialog-missing-reason")

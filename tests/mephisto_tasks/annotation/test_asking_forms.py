@@ -77,10 +77,10 @@ def asked(folder: Path, step: FormStep | RankStep, *packets: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"kind": "rank", "ranks": {"x": 1}}, "not the kind of answer"),
+        ({"kind": "rank", "ranks": {"x": 1}}, "another kind of answer"),
         ({**GOOD_FORM, "step_id": "form-0"}, "belongs to an earlier step"),
-        ({**GOOD_FORM, "values": {"preference": "third"}}, "not among the ones"),
-        ({**GOOD_FORM, "values": {"humanness": "first"}}, "not among the questions"),
+        ({**GOOD_FORM, "values": {"preference": "third"}}, "You were not shown that"),
+        ({**GOOD_FORM, "values": {"humanness": "first"}}, "You were not shown that question"),
         ({**GOOD_FORM, "values": {"preference": ["first"]}}, "could not be read"),
         ({**GOOD_FORM, "values": "first"}, "could not be read"),
         ({**GOOD_FORM, "extra": 1}, "could not be read"),
@@ -99,12 +99,12 @@ def test_a_forged_form_changes_nothing(tmp_path: Path, wrong: dict[str, Any], sa
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({**GOOD_FORM, "step_id": "rank-1"}, "not the kind of answer"),
+        ({**GOOD_FORM, "step_id": "rank-1"}, "another kind of answer"),
         ({"kind": "rank", "ranks": {"x": 1, "y": 1}}, "have the same rank"),
         ({"kind": "rank", "ranks": {"x": 1, "y": 3}}, "from 1 to 2"),
         ({"kind": "rank", "ranks": {"x": 1, "y": "2"}}, "could not be read"),
         ({"kind": "rank", "ranks": {"x": 0, "y": 1}}, "could not be read"),
-        ({"kind": "rank", "ranks": {"forged": 1, "y": 2}}, "not among the ones"),
+        ({"kind": "rank", "ranks": {"forged": 1, "y": 2}}, "You were not shown that"),
     ],
 )
 def test_a_forged_ranking_changes_nothing(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:

@@ -41,11 +41,11 @@ def ranked(reason: str = "", **ranks: int) -> RankAnswer:
         ({"better": "first", "nicer": "second"}, {}, None),
         ({"better": "first"}, {}, "Please answer every question: one still has no answer."),
         ({}, {}, "Please answer every question: 2 still have no answer."),
-        ({"better": "first", "nicer": "third"}, {}, "That answer is not among the ones"),
-        ({"better": "", "nicer": "first"}, {}, "That answer is not among the ones"),
-        ({"better": "first", "forged": "first"}, {}, "That is not among the questions"),
-        ({"better": "first", "nicer": "first", "forged": "first"}, {}, "That is not among the questions"),
-        ({"better": "first", "nicer": "first"}, {"forged": "because of this"}, "That is not among the questions"),
+        ({"better": "first", "nicer": "third"}, {}, "You were not shown that answer"),
+        ({"better": "", "nicer": "first"}, {}, "You were not shown that answer"),
+        ({"better": "first", "forged": "first"}, {}, "You were not shown that question"),
+        ({"better": "first", "nicer": "first", "forged": "first"}, {}, "You were not shown that question"),
+        ({"better": "first", "nicer": "first"}, {"forged": "because of this"}, "You were not shown that question"),
     ],
 )
 def test_every_question_once_with_one_of_its_answers(
@@ -92,8 +92,8 @@ def test_each_question_wants_a_reason_of_its_own() -> None:
         (True, {}, "Please rank every reply: 3 have no rank yet."),
         (False, {"x": 1, "y": 2, "z": 4}, "Ranks go from 1 to 3. Please give every reply one of these ranks."),
         (True, {"x": 50, "y": 50, "z": 50}, "Ranks go from 1 to 3. Please give every reply one of these ranks."),
-        (False, {"x": 1, "y": 2, "q": 3}, "That reply is not among the ones"),
-        (False, {"x": 1, "y": 2, "z": 3, "q": 4}, "That reply is not among the ones"),
+        (False, {"x": 1, "y": 2, "q": 3}, "You were not shown that reply"),
+        (False, {"x": 1, "y": 2, "z": 3, "q": 4}, "You were not shown that reply"),
     ],
 )
 def test_every_reply_one_place(ties: bool, ranks: dict[str, int], said: str | None) -> None:

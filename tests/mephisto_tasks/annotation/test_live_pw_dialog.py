@@ -120,13 +120,13 @@ async def test_what_is_stored(run: RunningStudy) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ({"values": {"preference": WORDY}, "reasons": {"preference": REASON}}, "not among the ones"),
-        ({"values": {"humanness": "first"}, "reasons": {"preference": REASON}}, "not among the questions"),
+        ({"values": {"preference": WORDY}, "reasons": {"preference": REASON}}, "You were not shown that"),
+        ({"values": {"humanness": "first"}, "reasons": {"preference": REASON}}, "You were not shown that question"),
         ({"values": {}, "reasons": {}}, "one still has no answer"),
         ({"values": {"preference": "first"}, "reasons": {"preference": "no"}}, "at least 3 words"),
         ({"values": {"preference": "first"}}, "at least 3 words"),
-        ({"kind": "rank", "ranks": {"first": 1}}, "not the kind of answer"),
-        ({"kind": "choose", "selected": ["first"]}, "not the kind of answer"),
+        ({"kind": "rank", "ranks": {"first": 1}}, "another kind of answer"),
+        ({"kind": "choose", "selected": ["first"]}, "another kind of answer"),
         ({"step_id": "form-2", "values": {"preference": "first"}}, "belongs to an earlier step"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

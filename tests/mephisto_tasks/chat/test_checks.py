@@ -75,8 +75,8 @@ def test_least_words_of_a_message() -> None:
         (0, 3, ["x", "y", "z"], None),
         (1, 2, ["x", "y", "z"], "Please choose between 1 and 2 replies."),
         (0, 3, ["x", "x"], "The same reply was chosen twice. Please choose again."),
-        (0, 3, ["q"], "That reply is not among the ones"),
-        (1, 1, ["x", "q"], "That reply is not among the ones"),
+        (0, 3, ["q"], "You were not shown that reply"),
+        (1, 1, ["x", "q"], "You were not shown that reply"),
     ],
 )
 def test_how_many_cards(least: int, most: int, selected: list[str], said: str | None) -> None:

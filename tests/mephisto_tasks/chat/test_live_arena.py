@@ -98,8 +98,8 @@ async def test_at_the_last_turn_the_verdict_is_asked_for(run: RunningStudy) -> N
         assert len(columns(state)[0]) == 8
         assert "choose one answer" in await rater.refused(selected=[])
         assert "choose one answer" in await rater.refused(selected=["a", "b"])
-        assert "not among the ones" in await rater.refused(selected=["alpha"])
-        assert "not the kind of answer" in await rater.refused(kind="action", action_id="a")
+        assert "You were not shown that" in await rater.refused(selected=["alpha"])
+        assert "another kind of answer" in await rater.refused(kind="action", action_id="a")
         await rater.tick("b")
         await rater.hand_in()
     record = rater.record(run)

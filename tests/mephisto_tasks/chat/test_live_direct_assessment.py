@@ -147,7 +147,7 @@ async def test_sliders_take_what_lies_on_them_and_nothing_else(run: RunningStudy
             ({**all_of_them, "fun": "40"}, "a number on its scale"),
             ({**all_of_them, "fun": None}, "a number on its scale"),
             ({**all_of_them, "fun": True}, "a number on its scale"),
-            ({**all_of_them, "beauty": 40}, "not among the statements"),
+            ({**all_of_them, "beauty": 40}, "You were not shown that statement"),
         ):
             assert said in await rater.refused(values=wrong), wrong
         await rater.rate(0, 100, 33.3, 0.01, 99.99, 50, 12)

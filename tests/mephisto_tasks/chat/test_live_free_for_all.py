@@ -85,7 +85,7 @@ async def test_the_card_of_a_twin_cannot_be_picked_by_the_hidden_id(run: Running
         await rater.say()
         turn = rater.record(run).turns[0]
         hidden = next(c for c in turn.candidates if c.same_as is not None)
-        assert "not among the ones" in await rater.refused(selected=[hidden.candidate_id])
+        assert "You were not shown that" in await rater.refused(selected=[hidden.candidate_id])
 
 
 async def test_topics_are_offered_and_those_used_are_marked(run: RunningStudy) -> None:

@@ -89,7 +89,7 @@ async def test_a_pick_of_another_turns_candidate_is_refused(random_run: RunningS
         assert isinstance(now, ChooseStep)
         for foreign in (first.cards[0].candidate_id, theirs.cards[0].candidate_id):
             said = await rater.refused(selected=[now.cards[0].candidate_id, foreign])
-            assert "not among the ones that you were shown" in said
+            assert "You were not shown that reply" in said
         await rater.pick(0)
     assert len(rater.record(random_run).complete_turns) == 2
 

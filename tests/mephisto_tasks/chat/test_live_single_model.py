@@ -71,7 +71,7 @@ async def test_no_tick_is_not_yet_a_none(run: RunningStudy) -> None:
     async with Hands(run, "silent") as rater:
         assert "None of the above" in await rater.refused(selected=[])
         assert "cannot choose both" in await rater.refused(selected=["engaging"], none=True)
-        assert "not among the ones" in await rater.refused(selected=["funny"])
+        assert "You were not shown that" in await rater.refused(selected=["funny"])
         assert "twice" in await rater.refused(selected=["engaging", "engaging"])
         await rater.tick()
     assert rater.record(run).turns[0].ticks == []
@@ -87,7 +87,7 @@ async def test_scores_that_are_none_are_refused(run: RunningStudy) -> None:
             "one of the points": {**SCORES, "humanness": 2.5},
             "between 1 and 5": {**SCORES, "humanness": 6},
             "number on its scale": {**SCORES, "humanness": "3"},
-            "not among the statements": {**SCORES, "wit": 3},
+            "You were not shown that statement": {**SCORES, "wit": 3},
         }
         for said, values in wrong.items():
             assert said in await rater.refused(values=values)

@@ -187,7 +187,7 @@ async def test_a_class_comes_by_one_link(start: Launch, data_dir: Path) -> None:
                 await guest.finish()
             for each in (late, new):
                 assert await _plain_page(each, link) == (410, "This link has been used up")
-            assert "This link was made for a limited number of people" in await _refusal(late_address)
+            assert "This link is for a limited number of people" in await _refusal(late_address)
             assert "only part" in await _refusal(link)
             assert (await ada.get(link)).status == 200, "who has a place keeps it"
     assert len(workers(data_dir)) == 2

@@ -242,7 +242,7 @@ async def test_hits_that_were_ended_by_hand(mturk: StandIn, data_dir: Path, capl
         with caplog.at_level(logging.WARNING):
             mturk.crowd.forget_hit(deleted.id)
             expired.expires = 0
-            await eventually(lambda: "were ended by hand" in caplog.text)
+            await eventually(lambda: "somebody ended them by hand" in caplog.text)
         async with Turker(run, mturk) as worker:
             await worker.do_all()
         await eventually(lambda: run.study.remaining == 2)

@@ -54,4 +54,4 @@ async def test_hits_are_off_the_market_in_a_pause_and_back_after_it(
         await eventually(run.is_done)
     assert [record.status for record in records(run)] == ["complete"] * 7
     assert open_hits(mturk) == []
-    assert "ended by hand" not in caplog.text
+    assert "ended them by hand" not in caplog.text

@@ -151,7 +151,7 @@ async def test_no_more_places_than_were_agreed_to(
             async with FromProlific(run, site, name) as rater:
                 await rater.practise(["bad"] * 8, good_replies(run))
                 await rater.client.submit_onboarding()
-        await eventually(lambda: "More places are needed than the 2 that you agreed to" in caplog.text)
+        await eventually(lambda: "more places than the 2 that you agreed to" in caplog.text)
         assert (only_study(site).places, open_places(site)) == (2, 0)
         rater.person.give_back()
         await eventually(lambda: open_places(site) == 1)

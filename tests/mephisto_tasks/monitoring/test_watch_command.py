@@ -227,7 +227,9 @@ def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:
     note_settings(tmp_path, TASK, RunSettings(task="sata", task_run_id="1", settings=settings))
     order = More(number=10, by="page")
     asked = given_by_page(tmp_path, TASK, order, "")
-    assert asked == Told("This spends real money on MTurk: up to $24.00 for 10 more HITs, including the fee.", True)
+    assert asked == Told(
+        "This change spends real money on MTurk: up to $24.00 for 10 more HITs, including the fee.", True
+    )
     assert asked.words == price_of(tmp_path, TASK, [order])
     assert ORDERS.read(tmp_path, TASK) == []
     assert "will take effect at the next launch" in given_by_page(tmp_path, TASK, order, asked.words).words

@@ -320,7 +320,7 @@ async def test_everybody_who_comes_back_finds_their_unit(tmp_path: Path) -> None
         await page.__aexit__(None, None, None)
     async with study_beside(**settings) as run:
         assert (run.study.remaining, run.study.awaited) == (1, 2)
-        assert any("cut off 2 raters" in remark for remark in run.study.remarks)
+        assert any("interrupted 2 raters" in remark for remark in run.study.remarks)
         await eventually(lambda: len(run.live_run.task_launcher._under_way()) == 2)
         async with Judge(run, workers[0]) as first, Judge(run, workers[1]) as second:
             await first.state()

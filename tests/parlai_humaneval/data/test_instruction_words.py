@@ -167,7 +167,7 @@ def test_beside_a_consent_text_of_ones_own_nothing_else_is_said_of_consent_and_p
     """Guards against two texts that disagree: only the researchers' own says what is kept and published."""
     said = read(path, {"own_consent"})
     assert not re.search("By starting|publish|made-up code", f"{said.consent} {told(said)}")
-    assert "You can then say whether you agree" in said.consent
+    assert "You can then decide whether you agree" in said.consent
 
 
 @pytest.mark.parametrize(
@@ -206,11 +206,11 @@ def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
         (
             NONE,
             ["select the one that seems better to you, even if only slightly"],
-            ["drawn at random", "29", "or none of them."],
+            ["drawn at random", "29", "or that none of them is"],
         ),
         (
             {"none_allowed", "several_choices"},
-            ["If you select none, the chat still continues with one of the replies", "or none of them"],
+            ["If you select none, the chat still continues with one of the replies", "or that none of them is"],
             ["29", "even if only slightly"],
         ),
         (

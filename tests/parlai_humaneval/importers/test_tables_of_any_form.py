@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from parlai_humaneval._util.table_files import plain_cell, read_frame
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.formats import plain_cell, read_frame
 from parlai_humaneval.viewer.entries import entries
 
 CASES = Path(__file__).parents[4] / "shared" / "cases"
@@ -312,15 +312,15 @@ def test_the_row_that_is_shown_has_nothing_that_is_left_out(command, tmp_path: P
     [
         (
             "winner:lft=x,right=model_b",
-            "--map winner:lft= changes nothing, as no cell has it. The column has: left ….",
+            "--map winner:lft= changes nothing, because no cell contains it. The column has: left ….",
         ),
         (
             "model:modelx=z",
-            "--map model:modelx= changes nothing, as no cell has it. The column has: left, right, x, y.",
+            "--map model:modelx= changes nothing, because no cell contains it. The column has: left, right, x, y.",
         ),
         (
             "note:often=1,nevr=0",
-            "--map note:nevr= changes nothing, as no cell has it. The column has: never ….",
+            "--map note:nevr= changes nothing, because no cell contains it. The column has: never ….",
         ),
         ("note:often=1,never=0", ""),
         ("model:x=z,left=z", ""),

@@ -225,7 +225,7 @@ def test_of_two_agents_of_one_name_the_second_is_refused(tmp_path: Path) -> None
     )
     assert missing(first) == []
     (sentence,) = missing(second)
-    assert re.search(r"twin:Mine comes from .*one/twin\.py, not from .*two/twin\.py: rename that file", sentence)
+    assert re.search(r"twin:Mine comes from .*one/twin\.py, not from .*two/twin\.py\. Rename twin\.py", sentence)
 
 
 def test_a_file_of_the_users_hides_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

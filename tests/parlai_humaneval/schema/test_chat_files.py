@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -298,6 +299,18 @@ def _csv(rows: list[dict[str, Any]], mark: str = ",") -> bytes:
     return file.getvalue().encode("utf-8-sig")
 
 
+def _sheets(*sheets: list[dict[str, Any]]) -> bytes:
+    book = openpyxl.Workbook()
+    for rows in sheets:
+        sheet = book.create_sheet()
+        for cells in ([*rows[0]], *(list(row.values()) for row in rows)):
+            sheet.append(cells)
+    book.remove(book.worksheets[0])
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "count"),
     [
@@ -308,6 +321,9 @@ def _csv(rows: list[dict[str, Any]], mark: str = ",") -> bytes:
             _csv([{"Model": row["model"], "Question": "Was?", "Answer": "A"} for row in ANSWERS[:2]], ";"),
             2,
         ),
+        ("titled.csv", "Answers of May\n\n".encode("utf-8-sig") + _csv(ANSWERS)[3:], 4),
+        ("unicode.csv", _csv(ANSWERS, "\t").decode("utf-8-sig").encode("utf-16"), 4),
+        ("sheets.xlsx", _sheets(ANSWERS[:2], ANSWERS[2:]), 4),
         ("pairs.csv", _csv([TWO]), 2),
         ("judged.json", json.dumps([JUDGED]).encode(), 2),
         ("arena.csv", _csv([{**TWO, "conversation_a": json.dumps(ARENA), "conversation_b": json.dumps(ARENA)}]), 2),
@@ -318,10 +334,10 @@ def _csv(rows: list[dict[str, Any]], mark: str = ",") -> bytes:
 def test_answers_of_two_models_in_the_files_that_people_have(
     tmp_path: Path, name: str, content: bytes, count: int
 ) -> None:
-    """Guards tables and gzip, two answers in a row, AlpacaEval's outputs, and a list of texts with ids, which is no list
-    of what twelve people said."""
+    """Guards tables in each form that spreadsheets write, gzip, two answers in a row, AlpacaEval's outputs, and a list of
+    texts with ids, which is no list of what twelve people said."""
     (tmp_path / name).write_bytes(content)
-    found = load_sources([tmp_path / name if name.endswith(".gz") else tmp_path], list, list)
+    found = load_sources([tmp_path / name if name.endswith((".gz", ".xlsx")) else tmp_path], list, list)
     assert len(found) == count
     assert {(*one.entities.values(),) for one in found} == {(HUMAN, "x"), (HUMAN, "y")}
     texts = {line.text for one in found for line in one.lines}
@@ -330,7 +346,7 @@ def test_answers_of_two_models_in_the_files_that_people_have(
 
 def test_a_file_that_is_no_table_is_told_its_name(tmp_path: Path) -> None:
     (tmp_path / "talks.xlsx").write_bytes(b"nothing")
-    with pytest.raises(DataError, match=r"talks\.xlsx: cannot be read as a table .*; save it as JSON lines"):
+    with pytest.raises(DataError, match=r"talks\.xlsx.*is not a xlsx file"):
         load_sources([tmp_path / "talks.xlsx"], list, list)
 
 
@@ -383,8 +399,11 @@ def test_many_files_of_a_folder_are_told_in_a_line(tmp_path: Path, count: int, r
     ("name", "content", "words"),
     [
         ("empty.csv", b" \n", "is empty"),
-        ("broken.xlsx", b"PK no sheet", "cannot be read as a table"),
-        ("chats.parquet", b"PAR1", "needs the package pyarrow, which is not installed.*pip install pyarrow"),
+        ("broken.xlsx", b"PK no sheet", "is not a xlsx file"),
+        ("chats.parquet", b"PAR1", "need the package pyarrow, which is not installed.*pip install pyarrow"),
+        ("ragged.csv", b"question,answer\nHi?\n", "row 2 has 1 cell, the header 2"),
+        ("alone.csv", b'messages\n"User: Hi?\nAssistant: Hello"\n', ""),
+        ("number.csv", b"question,answer\nHow many?,42\n", ""),
         ("twice.csv", b"question,Question,answer\nHi?,Hi?,Hello\n", ""),
     ],
 )

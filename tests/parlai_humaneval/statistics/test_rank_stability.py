@@ -149,9 +149,9 @@ def test_models_in_other_columns_have_the_same_ranges(seed):
 
 def test_what_cannot_be_used_is_refused():
     """No dialogues, workers of another number, sizes beyond the data, limits that do not fit."""
-    with pytest.raises(ValueError, match="need dialogues"):
+    with pytest.raises(ValueError, match="at least one dialogue"):
         score_ranges(np.zeros((0, 2)), [])
-    with pytest.raises(ValueError, match="need dialogues"):
+    with pytest.raises(ValueError, match="at least one dialogue"):
         score_ranges([[1, 0]], ["u", "v"])
     with pytest.raises(ValueError, match="between 1 and 1"):
         stability_curves([[1, 0]], [2, 1], sizes=[2])

@@ -72,8 +72,8 @@ def test_nothing_chosen_is_said_where_one_has_to_be():
     """All turns, one turn, and turns that nobody answered; where any number may be chosen, none is an answer."""
     never = rows_of(6, 3, selected=0)
     assert data_warnings(from_rows("turns", never)) == [
-        "pw_turn, fun: in 18 of 18 turns no reply was chosen, although raters must choose one, so they are not counted. "
-        "Check the column selected."
+        "pw_turn, fun: in 18 of 18 turns no reply was chosen, although raters must choose one, so these turns are not "
+        "counted. Check the column selected."
     ]
     section = section_of(never)
     assert section.models == []
@@ -97,7 +97,7 @@ def test_one_model_is_no_choice():
     section = section_of(alone)
     assert section.models == []
     assert (
-        "6 dialogues have only one model, although raters choose one of several replies, so 18 turns of them"
+        "6 dialogues have only one model, although raters choose one of several replies, so 18 turns in them"
         in section.headline
     )
     others = [{**row, "dialogue_id": f"e{row['dialogue_id']}"} for row in rows_of(6, 3)]
@@ -116,7 +116,7 @@ def test_a_misspelt_model_is_named_and_does_not_come_first():
         for row in rows_of(8, 5)
     ]
     (said,) = data_warnings(from_rows("turns", rows))
-    assert "1 turn with different models" in said
+    assert "in 1 turn, the models differ" in said
     assert "dialogue d0 has bgi, small in turn 3, elsewhere big, small" in said
     assert [group.models for group in choice_groups(tables_of(rows))] == [["big", "small"], ["bgi", "big", "small"]]
     section = section_of(rows)
@@ -131,13 +131,13 @@ def test_a_reply_that_lacks_is_named():
     gone = rows.pop(lost)
     (said,) = data_warnings(from_rows("turns", rows))
     assert f"dialogue d1 has no reply of {gone['model']} in turn {gone['turn']}" in said
-    assert said.startswith("pw_turn, fun: 1 turn without a reply from every model")
+    assert said.startswith("pw_turn, fun: in 1 turn, some models have no reply")
 
 
 def test_many_are_counted():
     """A remark stays short."""
     rows = [row for row in rows_of(9, 4) if not (row["turn"] == 2 and row["model"] == "small")]
-    said = next(text for text in data_warnings(from_rows("turns", rows)) if "without a reply" in text)
+    said = next(text for text in data_warnings(from_rows("turns", rows)) if "some models have no reply" in text)
     assert "9 turns" in said
     assert said.count("has no reply") == 3
     assert "and 6 more" in said

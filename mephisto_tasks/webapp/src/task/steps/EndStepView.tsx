@@ -70,7 +70,7 @@ function DeliveryWords({ step, delivery, onAgain }: { step: EndStep; delivery: D
 
 function afterwards(redirect: Redirect | null): string {
   if (redirect?.url) {
-    return t("This page goes back to {site} automatically.", { site: redirect.site });
+    return t("You will return to {site} automatically.", { site: redirect.site });
   }
   return redirect?.code ? t("Copy your code before you close this page.") : t("You can close this page.");
 }

@@ -63,7 +63,7 @@ export function textProblem(text: string, what: string, minWords: number, maxCha
       return tn("{what} needs at least {n} word; it has {words} so far.", "{what} needs at least {n} words; it has {words} so far.", minWords, { what, words });
     }
     return minWords > 1
-      ? tn("{what} is still empty. It needs at least {n} word.", "{what} is still empty. It needs at least {n} words.", minWords, { what })
+      ? tn("{what} is still empty. Please write at least {n} word.", "{what} is still empty. Please write at least {n} words.", minWords, { what })
       : t("{what} is still empty.", { what });
   }
   const over = countCharacters(text) - maxChars;

@@ -107,7 +107,7 @@ describe("choosing one reply", () => {
     expect(screen.getByRole("alert")).toHaveTextContent("Choose a reply before you continue.");
     expect(first()).toHaveFocus();
     await userEvent.keyboard("1{Enter}");
-    expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. It needs at least 2 words.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. Please write at least 2 words.");
     expect(reason()).toHaveFocus();
     await userEvent.keyboard("nicer");
     expect(screen.getByRole("alert")).toHaveTextContent("Your reason needs at least 2 words; it has 1 so far.");

@@ -86,7 +86,7 @@ describe("the end", () => {
     expect(screen.queryByRole("link")).toBeNull();
     show(pageState(9, { ...END, redirect }), { delivery: { kind: "done" } });
     expect(screen.getByRole("link", { name: "Back to Prolific" })).toHaveAttribute("href", redirect.url);
-    expect(screen.getByText(/goes back to Prolific automatically/)).toBeVisible();
+    expect(screen.getByText(/return to Prolific automatically/)).toBeVisible();
   });
 
   it("shows the code that a panel asks for", async () => {

@@ -130,7 +130,7 @@ describe("one question with a reason", () => {
     expect(group("Who is nicer?")).toHaveAccessibleDescription("Choose an answer before you continue.");
     expect(radio("Who is nicer?", "Speaker 1")).toHaveFocus();
     await userEvent.keyboard("1{Enter}");
-    expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. It needs at least 2 words.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. Please write at least 2 words.");
     expect(reason()).toHaveFocus();
     expect(await axeViolations()).toEqual([]);
     expect(onAnswer).not.toHaveBeenCalled();

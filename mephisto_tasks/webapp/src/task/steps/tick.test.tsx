@@ -70,7 +70,7 @@ describe("ticking what applies", () => {
     expect(screen.getByLabelText("Why?")).toHaveFocus();
     expect(screen.queryByRole("alert")).toBeNull();
     await userEvent.keyboard("{Enter}");
-    expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. It needs at least 2 words.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. Please write at least 2 words.");
     await userEvent.keyboard("it asks{Enter}");
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: ["engaging"], reason: "it asks" });
   });

@@ -16,7 +16,8 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import chain, islice
+from functools import cache
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import IO, Any, TextIO
 
@@ -24,15 +25,17 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval._util.data_files import DataError, packaged, read_yaml
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import clean_label, on_one_line, unguarded, visible
-from parlai_humaneval.tables.columns import CELL, TableError, plain_name, rows_named
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
 GZIP = ".gz"
 INSPECT = ".eval"
 """Logs of Inspect: a zip file of JSON files, read by :func:`read_rows` alone."""
 NAMED = "CSV, TSV, JSON, JSON lines, Excel (.xlsx) or Parquet"
+CELL = 60  # Letters of a cell that an error quotes
+_RUN, _MOST_RUNS = 4, 20  # Rows that a range names from so many on, and ranges that are listed
 _PACKAGES = {".xlsx": "openpyxl", ".parquet": "pyarrow"}
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
 TITLES = 4  # Rows of a title and below it, at most
@@ -42,6 +45,22 @@ _WHOLE = re.compile(r"-?\d+")
 _ROWS = ("data", "rows", "results", "items", "records", "examples", "votes", "annotations")
 """Names under which an object keeps the list of its rows."""
 _PLAIN = ("string", "integer", "floating", "boolean", "mixed-integer-float", "empty")
+
+
+def plain_name(name: str) -> str:
+    """A column's name in small letters, without what separates its words."""
+    return re.sub(r"[\W_]+", "", name.lower())
+
+
+def rows_named(places: Sequence[int | str]) -> str:
+    """“row 3”, “rows 3, 5, 12–480”: rows by their places from 0, or by words for them."""
+    parts: list[str] = []
+    # Places in a row go up as their numbers do.
+    for _, run in groupby(enumerate(places), lambda one: one[1] - one[0] if isinstance(one[1], int) else one[1]):
+        names = [str(place + 1) if isinstance(place, int) else place for _, place in run]
+        parts += names if len(names) < _RUN else [f"{names[0]}–{names[-1]}"]
+    more = f" … ({len(places):,} in all)" if len(parts) > _MOST_RUNS else ""
+    return f"row{'s' * (len(places) > 1)} {', '.join(parts[:_MOST_RUNS])}{more}"
 
 
 def ending(path: Path) -> str:
@@ -61,17 +80,18 @@ def in_folder(folder: Path, name: str, endings: Sequence[str] = ENDINGS) -> list
     return [path for one in names if (path := folder / one).is_file()]
 
 
-def read_frame(path: Path) -> pd.DataFrame:
+def read_frame(path: Path, error: type[HumanevalError] = DataError, *, fewest: int = 2) -> pd.DataFrame:
     """The rows of a file as they are there, unchecked, with their places as index; empty cells are None, and nested ones
     are JSON texts. Blank rows are left out. The ending says which form it is; JSON is also recognised by its first
-    character. Its ``attrs["notes"]`` say what became of further sheets. Raises TableError."""
-    found = _read(path)
+    character. Its ``attrs["notes"]`` say what became of further sheets. ``fewest``: columns of a table; CSV with fewer is
+    taken for something else. Raises ``error``."""
+    found = _read(path, error, fewest)
     return found if isinstance(found, pd.DataFrame) else _plain(pd.DataFrame([*found.values()], [*found], dtype=object))
 
 
-def read_rows(path: Path) -> dict[int, dict[str, Any]]:
-    """As :func:`read_frame`, place → row, with what JSON nests as it is. Raises TableError."""
-    found = _read(path)
+def read_rows(path: Path, error: type[HumanevalError] = DataError, *, fewest: int = 2) -> dict[int, dict[str, Any]]:
+    """As :func:`read_frame`, place → row, with what JSON nests as it is. Raises ``error``."""
+    found = _read(path, error, fewest)
     if isinstance(found, dict):
         return found
     cells = found.astype(object).where(found.notna(), None)
@@ -79,7 +99,7 @@ def read_rows(path: Path) -> dict[int, dict[str, Any]]:
     return {place: dict(zip(names, row, strict=True)) for place, *row in cells.itertuples(name=None)}
 
 
-def _read(path: Path) -> pd.DataFrame | dict[int, dict[str, Any]]:
+def _read(path: Path, error: type[HumanevalError], fewest: int) -> pd.DataFrame | dict[int, dict[str, Any]]:
     try:
         with _opened(path) as file:
             if (kind := ending(path)) == INSPECT:
@@ -93,15 +113,15 @@ def _read(path: Path) -> pd.DataFrame | dict[int, dict[str, Any]]:
             is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
             if kind in (".json", ".jsonl", ".ndjson") or (is_json and kind not in (".csv", ".tsv")):
                 return _json_rows(text)
-            return _csv(text)
-    except UnicodeDecodeError as error:
-        raise TableError(
-            f"{path} is not UTF-8 ({error.reason})", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
-        ) from error
-    except TableError as error:
-        raise TableError(error, where=path) from error
-    except (ValueError, csv.Error, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as error:
-        raise TableError(f"{path} cannot be read: {error}") from error
+            return _csv(text, fewest)
+    except UnicodeDecodeError as fault:
+        raise error(
+            f"{path} is not UTF-8 ({fault.reason})", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
+        ) from fault
+    except DataError as fault:
+        raise error(fault, where=path) from fault
+    except (ValueError, csv.Error, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as fault:
+        raise error(f"{path} cannot be read: {fault}") from fault
 
 
 def _inspect_log(file: IO[bytes]) -> dict[str, Any]:
@@ -131,7 +151,7 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
     except ImportError as error:
         package = _PACKAGES[kind]
         what = f"{kind[1:]} files need the package {package}, which is not installed"
-        raise TableError(what, try_=(f"pip install {package}", "or save the table as CSV")) from error
+        raise DataError(what, try_=(f"pip install {package}", "or save the table as CSV")) from error
     except Exception as error:  # each package has errors of its own
         raise ValueError(f"it is not a {kind[1:]} file ({error})") from error
     if isinstance(read, dict):
@@ -274,15 +294,7 @@ def json_object(line: str, number: int) -> dict[str, Any]:
     return row
 
 
-class _Cells(dict[str, str | None]):
-    """Cell as it is in a file → what it means; each text is kept once, however often it is there."""
-
-    def __missing__(self, cell: str) -> str | None:
-        self[cell] = value = unguarded(cell) or None
-        return value
-
-
-def _csv(file: TextIO) -> pd.DataFrame:
+def _csv(file: TextIO, fewest: int) -> pd.DataFrame:
     # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
     csv.field_size_limit(2**31 - 1)
     head = [file.readline() for _ in range(TITLES + 1)]
@@ -311,10 +323,10 @@ def _csv(file: TextIO) -> pd.DataFrame:
     if "" in header[:named] or (named > 1 and not any(second[: named - 1])):
         named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
     header = header[:named]
-    if len(header) == 1 and not second:
+    if len(header) == 1 < fewest and not second:
         raise ValueError(f"it is not a table: all that is in it is {on_one_line(visible(header[0]), CELL)}")
-    if len(header) == 1:
-        raise TableError(
+    if len(header) == 1 < fewest:
+        raise DataError(
             f"it has only one column, {visible(header[0])}",
             try_=(
                 f"separate columns with one of {', '.join(_SEPARATORS.values())}",
@@ -324,8 +336,8 @@ def _csv(file: TextIO) -> pd.DataFrame:
     for mark, name in _SEPARATORS.items():
         if len(second) != len(header) == separator.join(second).count(mark) + 1:
             what = f"the header is separated by {_SEPARATORS.get(separator, separator)}, but the rows by {name}"
-            raise TableError(what, try_="separate both in the same way")
-    meaning, places = _Cells().__getitem__, list[int]()
+            raise DataError(what, try_="separate both in the same way")
+    meaning, places = cache(lambda cell: unguarded(cell) or None), list[int]()  # each text is kept once
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
     cells = np.fromiter(
         map(meaning, chain.from_iterable(_checked(file, rows, line, start, len(header), places, blank + 1))),

@@ -90,7 +90,16 @@ class Eligibility:
         for task in rules.exclude_tasks:
             if any(work.done > 0 for work in self._work(task, number)):
                 return Refusal("took_part_before", f"took part in {task}, which exclude_tasks names", SEEN_BEFORE)
-        return self._had_enough(number) if new_unit else None
+        if not new_unit or (rules.max_units is None and rules.max_units_across is None):
+            return None
+        here = counted(self._work(self.task_name, number))
+        if rules.max_units is not None and here >= rules.max_units:
+            return Refusal("max_units", f"has begun {here} of max_units={rules.max_units}", DONE_ALL)
+        if rules.max_units_across is None:
+            return None
+        together = here + sum(counted(self._work(task, number)) for task in rules.across_tasks)
+        why = f"has begun {together} of max_units_across={rules.max_units_across}"
+        return None if together < rules.max_units_across else Refusal("max_units_across", why, DONE_ALL_ACROSS)
 
     def rated_elsewhere(self, worker_id: str) -> set[frozenset[str]]:
         """Groups of models that the worker rated in a study of ``across_tasks``, and may not rate here."""
@@ -109,19 +118,6 @@ class Eligibility:
                     yield frozenset(model.name for model in record.models)
         except ResultsError as error:  # as in _work
             logger.warning("what a worker rated in task %r cannot be read, and does not count: %s", task, error)
-
-    def _had_enough(self, worker_id: str) -> Refusal | None:
-        rules = self.rules
-        if rules.max_units is None and rules.max_units_across is None:
-            return None
-        here = counted(self._work(self.task_name, worker_id))
-        if rules.max_units is not None and here >= rules.max_units:
-            return Refusal("max_units", f"has begun {here} of max_units={rules.max_units}", DONE_ALL)
-        if rules.max_units_across is None:
-            return None
-        together = here + sum(counted(self._work(task, worker_id)) for task in rules.across_tasks)
-        why = f"has begun {together} of max_units_across={rules.max_units_across}"
-        return None if together < rules.max_units_across else Refusal("max_units_across", why, DONE_ALL_ACROSS)
 
     def _work(self, task: str, worker_id: str) -> list[Work]:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
@@ -144,7 +143,19 @@ class InteractiveConfig(RatingConfig):
             return data
         setting = data.get("setting", "")
         names = [setting] if isinstance(setting, str) else setting
-        _check_settings(names, data["variants"], str(data.get("technique")))
+        variants = data["variants"]
+        if "all" in variants:
+            what = "“all” already means every setting"
+            raise InvalidValue(what, where="variants", try_="give this setting another name")
+        choose = f"choose from: {', '.join(variants)}; or a list of several, or all"
+        for name in names:
+            refuse(name not in {*variants, "all"}, f"{data.get('technique')} has no setting {name!r}", choose)
+        twice = len(set(names)) < len(names) or not names
+        refuse(twice, f"setting must name each setting once, and at least one; got {list(names)}")
+        refuse(len(names) > 1 and "all" in names, "setting: “all” already means every setting, so give it alone")
+        for name, changes in variants.items():
+            unknown = ", ".join(sorted(set(changes) - VARIABLE))
+            refuse(unknown, f"variants.{name}: cannot change {unknown}; it can change {', '.join(sorted(VARIABLE))}")
         if len(names) > 1 or names == ["all"]:
             # The practice's qualification, whose name holds the list, is the same in whichever order settings stand.
             name = data.get("onboarding_qualification")
@@ -152,7 +163,7 @@ class InteractiveConfig(RatingConfig):
             return {**data, "onboarding_qualification": same}
         variant = {
             key: value
-            for key, value in data["variants"][names[0]].items()
+            for key, value in variants[names[0]].items()
             if not (key in data and data[key] != cls.model_fields[key].get_default(call_default_factory=True))
         }
         return {**data, **variant, "setting": names[0], "variants": {}}
@@ -204,20 +215,6 @@ class InteractiveConfig(RatingConfig):
 
     def has_persona(self, model: str) -> bool:
         return self.bot_persona if isinstance(self.bot_persona, bool) else model in self.bot_persona
-
-
-def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, Any]], technique: str) -> None:
-    if "all" in variants:
-        raise InvalidValue("“all” already means every setting", where="variants", try_="give this setting another name")
-    choose = f"choose from: {', '.join(variants)}; or a list of several, or all"
-    for name in names:
-        refuse(name not in {*variants, "all"}, f"{technique} has no setting {name!r}", choose)
-    twice = len(set(names)) < len(names) or not names
-    refuse(twice, f"setting must name each setting once, and at least one; got {list(names)}")
-    refuse(len(names) > 1 and "all" in names, "setting: “all” already means every setting, so give it alone")
-    for name, changes in variants.items():
-        unknown = ", ".join(sorted(set(changes) - VARIABLE))
-        refuse(unknown, f"variants.{name}: cannot change {unknown}; it can change {', '.join(sorted(VARIABLE))}")
 
 
 def _groups(config: InteractiveConfig) -> None:

@@ -154,7 +154,16 @@ class PartnerRoom:
                     self._hear(packet)
                 except Exception:  # one odd packet must not leave all partners alone
                     logger.exception("a packet from a partner's page could not be handled")
-            self._look_around()
+            now = time.monotonic()
+            for partner in self._partners.values():
+                if self._router.is_here(partner.agent_id):
+                    partner.seen_at = now
+                    if not partner.here:
+                        partner.here = True
+                        self._desk.sit_down(partner.agent_id)
+                elif partner.here and now - partner.seen_at > AWAY_S:
+                    partner.here = False
+                    self._desk.stand_up(partner.agent_id)
             for partner in self._partners.values():
                 with speaking(partner.language):
                     self._show(partner)
@@ -196,18 +205,6 @@ class PartnerRoom:
             partner = self._partners[packet["subject_id"]]
             with speaking(partner.language):
                 self._answered(partner, data)
-
-    def _look_around(self) -> None:
-        now = time.monotonic()
-        for partner in self._partners.values():
-            if self._router.is_here(partner.agent_id):
-                partner.seen_at = now
-                if not partner.here:
-                    partner.here = True
-                    self._desk.sit_down(partner.agent_id)
-            elif partner.here and now - partner.seen_at > AWAY_S:
-                partner.here = False
-                self._desk.stand_up(partner.agent_id)
 
     def _answered(self, partner: _Partner, data: dict[str, Any]) -> None:
         update_id = str(data["update_id"])[:100]

@@ -86,15 +86,23 @@ class ConversationWorld:
                 self.page.topic = chosen.text
             if self.config.offer_topics:
                 chance = random.Random(f"topics:{self.plan.seed}")
-                self._suggestions = [
-                    t(topic) for topic in chance.sample(self.topics, min(SUGGESTIONS, len(self.topics)))
-                ]
+                drawn = chance.sample(self.topics, min(SUGGESTIONS, len(self.topics)))
+                self._suggestions = [t(topic) for topic in drawn]
             given = self._open(speaker)
             verdict, by_rater = self._converse(speaker, rating, given)
             config = self.config
             self.page.within = None  # no turn any more
             if config.verdict and self._recorded.take(log.VerdictGiven) is None:
-                self._give_verdict(verdict)
+                if verdict is None:
+                    ticked = self.page.ask(steps.TickAnswer, verdict_step(config, "verdict"))
+                    verdict = cast("Verdict", ticked.selected[0])
+                better = None
+                if verdict in ("a", "b"):  # the model that speaks in a column is the same in all turns
+                    column = SIDES.index(verdict.upper())
+                    ids = [entry.entry_id for entry in self.page.transcript if entry.column == column]
+                    better = next((model for model in map(self.shown.model_of, ids) if model is not None), None)
+                given_at, turn = time.time(), self.rated_turns
+                self.page.state.append(log.VerdictGiven(at=given_at, turn=turn, verdict=verdict, model=better))
             if config.final_criteria and self._recorded.take(log.FinalRated) is None:
                 step = rate_step(config, "final", config.scales(), final_question(config))
                 values = self.page.ask(steps.RateAnswer, step).values
@@ -303,14 +311,3 @@ class ConversationWorld:
             self.page.while_open(over.wait, look, asking.GROWTH_LOOK_S)
         finally:
             over.set()
-
-    def _give_verdict(self, verdict: Verdict | None) -> None:
-        if verdict is None:
-            answer = self.page.ask(steps.TickAnswer, verdict_step(self.config, "verdict"))
-            verdict = cast("Verdict", answer.selected[0])
-        better = None
-        if verdict in ("a", "b"):  # the model that speaks in a column is the same in all turns
-            column = SIDES.index(verdict.upper())
-            ids = [entry.entry_id for entry in self.page.transcript if entry.column == column]
-            better = next((model for model in map(self.shown.model_of, ids) if model is not None), None)
-        self.page.state.append(log.VerdictGiven(at=time.time(), turn=self.rated_turns, verdict=verdict, model=better))

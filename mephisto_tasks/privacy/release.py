@@ -263,17 +263,6 @@ class Released:
     review: Path | None
 
 
-def _write_images(rows: Sequence[Mapping[str, Any]], pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
-    """Pictures by their digests, and a table of whose they are; nothing, where there are none."""
-    if not rows:
-        return []
-    written = {folder / "images.csv": csv_text(rows[0], (row.values() for row in rows)).encode()}
-    written |= {folder / f"{digest}{SUFFIX}": content for digest, content in pictures.items()}
-    for path, content in written.items():
-        path.write_bytes(content)
-    return list(written)
-
-
 def release(data_dir: Path, wanted: Wanted) -> Released:
     """Write a release; all of it, or nothing. Raises ReleaseError, ResultsError, TableError."""
     check_free(wanted.folder, force=wanted.force)
@@ -334,7 +323,12 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     wanted.folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=wanted.folder.parent, prefix=".writing-") as draft:
         written = write_tables(clean, Path(draft), wanted.file_format)
-        written += _write_images(images, pictures, Path(draft))
+        if images:  # by their digests, and a table of whose they are
+            contents = {"images.csv": csv_text(images[0], (row.values() for row in images)).encode()}
+            contents |= {f"{digest}{SUFFIX}": content for digest, content in pictures.items()}
+            for name, content in contents.items():
+                written.append(Path(draft) / name)
+                written[-1].write_bytes(content)
         written += write_card(card, Path(draft), clean)
         wanted.folder.mkdir(exist_ok=True)
         ours = {JSON_FILE, PAGE, SUMS, "README.md"}

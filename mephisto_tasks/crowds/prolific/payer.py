@@ -355,21 +355,6 @@ class ProlificPayer:
         tokens = {one.token for one in batch}
         others = [one for one in self._payments if one.token not in tokens]
         self._payments = [*others, *(one.model_copy(update={"state": "paying"}) for one in batch)]
-        return self._pay_once(batch, note)
-
-    def _may_be_paid(self, payment: Payment, note: Note) -> bool:
-        """Whether it was paid in a way that the ledger does not know: another copy of it did, say. Then it is noted so."""
-        there = self._there.submissions[payment.assignment]
-        if payment.kind == "approval" and there.is_approved:
-            note(payment, "confirmed", "Prolific lists it")
-        elif strange := self._strange_bonus(there):
-            amount = money(strange, payment.currency)
-            note(payment, "failed", WORDS["strange"].format(amount=amount, id=there.id, worker=payment.worker))
-        else:
-            return False
-        return True
-
-    def _pay_once(self, batch: Sequence[Payment], note: Note) -> list[Payment]:
         for pause_s in (*BUSY_PAUSES_S, None):
             note.batch(batch, "paying")
             try:
@@ -391,6 +376,18 @@ class ProlificPayer:
                 note.batch(batch, "sent")
                 return list(batch)
         raise AssertionError("the last try returns or raises")
+
+    def _may_be_paid(self, payment: Payment, note: Note) -> bool:
+        """Whether it was paid in a way that the ledger does not know: another copy of it did, say. Then it is noted so."""
+        there = self._there.submissions[payment.assignment]
+        if payment.kind == "approval" and there.is_approved:
+            note(payment, "confirmed", "Prolific lists it")
+        elif strange := self._strange_bonus(there):
+            amount = money(strange, payment.currency)
+            note(payment, "failed", WORDS["strange"].format(amount=amount, id=there.id, worker=payment.worker))
+        else:
+            return False
+        return True
 
     def _equal_before(self, payment: Payment) -> int:
         """Equal bonuses for the same submission: those that Prolific lists, or that the ledger knows, if those are more."""

@@ -34,7 +34,7 @@ from mephisto_tasks.session.agent_state import LiveAgentState
 from mephisto_tasks.session.study import Study
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.schema.events import PracticeEnded, parse_events
-from parlai_humaneval.techniques.registry import Engine, technique
+from parlai_humaneval.techniques.registry import technique
 
 
 class WebAppMissing(HumanevalError, FileNotFoundError):
@@ -119,26 +119,16 @@ def blueprint_of(task: str) -> type[StudyBlueprint]:
     """The blueprint of a technique, registered with Mephisto by this. Raises ConfigError."""
     task_dir(task)
     entry = technique(task)
+    settings: type[TaskConfig]
+    if entry.engine == "live":
+        from mephisto_tasks.chat.config import InteractiveConfig as settings
+    else:
+        from mephisto_tasks.annotation.config import StaticConfig as settings
     name = entry.name.title().replace("_", "") + "Blueprint"
-    members = {
-        "BLUEPRINT_TYPE": entry.name,
-        "CONFIG": _settings_of(entry.engine),
-        "__doc__": entry.line,
-        "__module__": __name__,
-    }
+    members = {"BLUEPRINT_TYPE": entry.name, "CONFIG": settings, "__doc__": entry.line, "__module__": __name__}
     blueprint: type[StudyBlueprint] = type(name, (StudyBlueprint,), members)
     registry.register_mephisto_abstraction()(blueprint)
     return blueprint
-
-
-def _settings_of(engine: Engine) -> type[TaskConfig]:
-    if engine == "live":
-        from mephisto_tasks.chat.config import InteractiveConfig
-
-        return InteractiveConfig
-    from mephisto_tasks.annotation.config import StaticConfig
-
-    return StaticConfig
 
 
 def build_study(

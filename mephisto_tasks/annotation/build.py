@@ -78,7 +78,14 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
         config = config.model_copy(update={"onboarding_qualification": None})
     setup.config = config
     golds = GoldDeck(_golds(config, setup.task_config), config.golds_per_unit, seed)
-    whole = _whole_unit(config, gathered)
+    trial = ItemAllocator(
+        gathered.items,
+        per_unit=config.items_per_unit,
+        per_worker_and_cell=config.items_per_worker_and_group,
+        group_once=config.workers.pair_once,
+    )
+    batch = trial.claim("somebody", "a unit", "a unit")
+    whole = 0 if batch is None else len(batch.items)  # that a rater can get at once: nobody meets a dialogue twice
     unit = whole + min(config.golds_per_unit, len(golds.items))
     images = images_of(config, gathered.dialogues, data_dir, task_name)  # before a judge is asked, who may see them
     judge = judge_of(config)
@@ -209,18 +216,6 @@ def known_specs(config: StaticConfig, models: Collection[str]) -> list[ModelSpec
     """Dialogues may be of models that no zoo file knows; of those that it knows, instructions are not repeated."""
     zoo = load_zoo(more=config.zoo_files)
     return [zoo[name] for name in sorted(models) if name in zoo]
-
-
-def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
-    """Items that a rater can get at once, at most: nobody meets a dialogue twice."""
-    allocator = ItemAllocator(
-        gathered.items,
-        per_unit=config.items_per_unit,
-        per_worker_and_cell=config.items_per_worker_and_group,
-        group_once=config.workers.pair_once,
-    )
-    batch = allocator.claim("somebody", "a unit", "a unit")
-    return 0 if batch is None else len(batch.items)
 
 
 def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -159,26 +160,22 @@ class Replay:
         on_page.store({"question_id": "rank", "turn": turn.turn, "ranks": everybody})
 
 
+@dataclass
 class JudgingWorld:
     """Runs one item with one rater; what is on record is shown as it was. :meth:`run` raises what the page raises."""
 
-    def __init__(
-        self,
-        config: StaticConfig,
-        item: records.JudgementItem,
-        turn: int | None,
-        page: PageSession,
-        shown: ShownModels,
-        settings: dict[str, Any],
-    ) -> None:
-        page.recorded.open(item.judgement_id)
-        self._begun = page.recorded.take(JudgingStarted)
-        self.config = config
-        self.item: records.JudgementItem = self._begun or item
-        self.page = page
-        self._turn = turn
-        self._item_page = ItemPage(self.item, page, shown)
-        self._settings = settings
+    config: StaticConfig
+    item: records.JudgementItem
+    turn: int | None
+    page: PageSession
+    shown: ShownModels
+    settings: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        self.page.recorded.open(self.item.judgement_id)
+        self._begun = self.page.recorded.take(JudgingStarted)
+        self.item = self._begun or self.item
+        self._item_page = ItemPage(self.item, self.page, self.shown)
 
     @property
     def name(self) -> str:
@@ -186,41 +183,37 @@ class JudgingWorld:
 
     def run(self) -> None:
         """The item to its last answer. Ends with ``finished``."""
-        replay = (
-            Replay(self.config, self.item.dialogues, self._turn) if self.config.show in ("replay", "turn") else None
-        )
+        is_replay = self.config.show in ("replay", "turn")
+        replay = Replay(self.config, self.item.dialogues, self.turn) if is_replay else None
         questions = asking.asked(self.config) if replay is None else replay.questions()
         self.page.clear()
         if self._begun is None:
-            self._start(questions)
-        try:
-            match self.config.show:
-                case "pair" | "segment":
-                    self._ask_form(questions)
-                case "whole":
-                    self._ask_scales(questions[0])
-                case "replay" | "turn":
-                    assert replay is not None
-                    replay.run(self._item_page)
-            self.page.recorded.must_be_over()
-            self.page.state.append(Finished(at=time.time()))
-        finally:
-            self._item_page.forget()
-
-    def _start(self, questions: Sequence[records.AskedQuestion]) -> None:
-        self.page.state.append(
-            JudgingStarted(
+            started = JudgingStarted(
                 **dict(self.item),
                 at=time.time(),
                 simulated=self.page.simulated,
                 language=self.page.language.tag,
                 schema_version=records.SCHEMA_VERSION,
                 technique=self.config.technique,
-                settings=self._settings,
+                settings=self.settings,
                 metric=self.config.metric,
                 questions=list(questions),
             )
-        )
+            self.page.state.append(started)
+        try:
+            if replay is not None:
+                replay.run(self._item_page)
+            elif not self._item_page.is_answered():
+                if self.config.show == "whole":
+                    self._show_whole("replay", (t("Conversation"),), context=True)
+                    step = asking.scales_step(self.config, self._item_page.step_id("rate"), questions[0].text)
+                    self._item_page.store({"question_id": "rate", "ratings": self.page.ask(RateAnswer, step).values})
+                else:
+                    self._ask_form(questions)
+            self.page.recorded.must_be_over()
+            self.page.state.append(Finished(at=time.time()))
+        finally:
+            self._item_page.forget()
 
     def _show_whole(self, how: Names, titles: Sequence[str], *, context: bool = False) -> None:
         panels, speakers = [], []
@@ -230,8 +223,6 @@ class JudgingWorld:
         self._item_page.show_panels(panels, speakers)
 
     def _ask_form(self, questions: list[records.AskedQuestion]) -> None:
-        if self._item_page.is_answered():
-            return
         pair = self.config.show == "pair"
         titles = (t("Conversation 1"), t("Conversation 2")) if pair else (t("Conversation"),)
         self._show_whole("pair" if pair else "segment", titles)
@@ -243,10 +234,3 @@ class JudgingWorld:
                 for name in names
             )
         )
-
-    def _ask_scales(self, question: records.AskedQuestion) -> None:
-        if self._item_page.is_answered():
-            return
-        self._show_whole("replay", (t("Conversation"),), context=True)
-        step = asking.scales_step(self.config, self._item_page.step_id("rate"), question.text)
-        self._item_page.store({"question_id": "rate", "ratings": self.page.ask(RateAnswer, step).values})

@@ -280,9 +280,33 @@ def try_model(
         config.mephisto.blueprint.turns = turns or min(int(config.mephisto.blueprint.turns), SHORT)
     stop = launching.stop_on_signals()
     with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
-        announce_trial(run, given.name, opponent, limit)
+        from mephisto_tasks.cli.invite import links_of, show_code
+        from mephisto_tasks.crowds.invitations.store import InvitationStore
+        from mephisto_tasks.server.hosts import opens_elsewhere
+        from mephisto_tasks.storage.locks import study_folder
+
+        made = InvitationStore(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
+        (link,) = links_of([made], run.data_dir, run.task_name, run.url)
+        for remark in run.study.remarks:
+            click.echo(remark)
+        click.echo(f"\n{given.name} against {opponent}. Send this link to at most {limit} people:\n\n  {link}\n")
+        if not opens_elsewhere(run.url):
+            click.echo(
+                "The link only works on this machine. To let others on your network open it, use --host 0.0.0.0.\n"
+            )
+        show_code(link)
+        click.echo("Press Ctrl-C to end the study and see which model is ahead.\n")
         follow(run, stop)
-    tell_who_won(run)
+    with waiting_for(READING, on_screens_only=True):
+        from mephisto_tasks.cli.report import answers_of
+        from parlai_humaneval.report.build import build_report
+        from parlai_humaneval.report.section import Options
+
+        tables, known = answers_of(run.data_dir, run.task_name)
+        headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
+    console().print(headline, style="bold", markup=False)
+    tell_more(run)
+    click.echo(f"They are stored in      {run.data_dir}")
 
 
 def given_model(model: str, opponent: str, served_model: str | None, api_key_env: str | None) -> Given:
@@ -335,33 +359,3 @@ def _zoo_file(given: Given, data_dir: Path, task_name: str) -> Path:
     entry = {"description": f"Tried: {given.told}.", "options": dict(given.options)}
     path.write_text(yaml.safe_dump({"models": {given.name: entry}}, allow_unicode=True), encoding="utf-8")
     return path
-
-
-def announce_trial(run: RunningStudy, name: str, opponent: str, limit: int) -> None:
-    from mephisto_tasks.cli.invite import links_of, show_code
-    from mephisto_tasks.crowds.invitations.store import InvitationStore
-    from mephisto_tasks.server.hosts import opens_elsewhere
-    from mephisto_tasks.storage.locks import study_folder
-
-    made = InvitationStore(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
-    (link,) = links_of([made], run.data_dir, run.task_name, run.url)
-    for remark in run.study.remarks:
-        click.echo(remark)
-    click.echo(f"\n{name} against {opponent}. Send this link to at most {limit} people:\n\n  {link}\n")
-    if not opens_elsewhere(run.url):
-        click.echo("The link only works on this machine. To let others on your network open it, use --host 0.0.0.0.\n")
-    show_code(link)
-    click.echo("Press Ctrl-C to end the study and see which model is ahead.\n")
-
-
-def tell_who_won(run: RunningStudy) -> None:
-    with waiting_for(READING, on_screens_only=True):
-        from mephisto_tasks.cli.report import answers_of
-        from parlai_humaneval.report.build import build_report
-        from parlai_humaneval.report.section import Options
-
-        tables, known = answers_of(run.data_dir, run.task_name)
-        headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
-    console().print(headline, style="bold", markup=False)
-    tell_more(run)
-    click.echo(f"They are stored in      {run.data_dir}")

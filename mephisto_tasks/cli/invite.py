@@ -66,25 +66,6 @@ def write_links(file: Path, made: Sequence[Invitation], links: Sequence[str]) ->
     write_private(file, text.getvalue().encode())
 
 
-def print_links(
-    made: Sequence[Invitation], links: Sequence[str], task_name: str, file: Path | None, qr: str | None
-) -> None:
-    until = _time(made[0].expires)
-    if made[0].seats is not None:
-        click.echo(f"Up to {made[0].seats} people can take part in {task_name} with this link until {until}:")
-    else:
-        click.echo(f"Invitations to {task_name}, valid until {until}. Each link is for one person:")
-    width = max(cell_len(invitation.name) for invitation in made)
-    for invitation, link in zip(made, links, strict=True):
-        click.echo(f"  {set_cell_size(invitation.name, width)}  {link}")
-    if len(links) == 1:
-        show_code(links[0])
-    if file is not None:
-        click.echo(f"Links → {file} (only you can read this file)")
-    if qr is not None:
-        click.echo(f"QR codes → {qr}")
-
-
 def print_invitations(
     invitations: Sequence[Invitation], task_name: str, as_json: bool, pseudonym_of: Callable[[str], str]
 ) -> None:
@@ -213,7 +194,20 @@ def invite(
         files = {"file": None if file is None else str(file), "codes": [str(path) for path in codes]}
         say_json({"task": task_name, "invitations": rows, **files})
     else:
-        print_links(made, links, task_name, file, qr)
+        until = _time(made[0].expires)
+        if made[0].seats is not None:
+            click.echo(f"Up to {made[0].seats} people can take part in {task_name} with this link until {until}:")
+        else:
+            click.echo(f"Invitations to {task_name}, valid until {until}. Each link is for one person:")
+        width = max(cell_len(invitation.name) for invitation in made)
+        for invitation, link in zip(made, links, strict=True):
+            click.echo(f"  {set_cell_size(invitation.name, width)}  {link}")
+        if len(links) == 1:
+            show_code(links[0])
+        if file is not None:
+            click.echo(f"Links → {file} (only you can read this file)")
+        if qr is not None:
+            click.echo(f"QR codes → {qr}")
 
 
 def base_address(data_dir: Path, task_name: str, url: str | None) -> str:

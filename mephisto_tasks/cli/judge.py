@@ -14,7 +14,6 @@ from parlai_humaneval._util.terminal import say, say_json
 
 if TYPE_CHECKING:
     from mephisto_tasks.annotation.judging import JudgedStudy
-    from parlai_humaneval.judges.config import Estimate
     from parlai_humaneval.judges.run import Ran
     from parlai_humaneval.schema.records import JudgementRecord
 
@@ -47,7 +46,17 @@ def judge(
     with waiting_for(READING, on_screens_only=True):
         study = JudgedStudy.read(data_dir, task_name, spec, unjudged or 0, _draw)
     if dry_run:
-        tell_estimate(study, estimate(study.missing, spec, study.reply_tokens), as_json)
+        expected = asdict(estimate(study.missing, spec, study.reply_tokens))
+        done = len(study.questions) - len(study.missing)
+        if as_json:
+            say_json({"judge": spec.name, "task": study.task_name, "answered": done, **expected}, indent=None)
+            return
+        from parlai_humaneval.report.section import say as sentences
+
+        units = len({(one.unit, one.setting, one.metric) for one in study.questions})
+        facts = {"judge": spec.name, "units": units, "done": done, "both_orders": spec.both_orders}
+        for line in sentences("judge_run", "estimate", **facts, **expected):
+            say(line)
         return
     ran = Ran()
     if study.missing or study.has_new_card:
@@ -70,19 +79,6 @@ def judge(
     says_nothing = study.kept and not any(answer.outcome == "answered" for answer in study.kept)
     if ran.stopped == "failed" or says_nothing:
         sys.exit(1)
-
-
-def tell_estimate(study: JudgedStudy, expected: Estimate, as_json: bool) -> None:
-    done = len(study.questions) - len(study.missing)
-    if as_json:
-        say_json({"judge": study.spec.name, "task": study.task_name, "answered": done, **asdict(expected)}, indent=None)
-        return
-    from parlai_humaneval.report.section import say as sentences
-
-    units = len({(one.unit, one.setting, one.metric) for one in study.questions})
-    facts = {"judge": study.spec.name, "units": units, "done": done, "both_orders": study.spec.both_orders}
-    for line in sentences("judge_run", "estimate", **facts, **asdict(expected)):
-        say(line)
 
 
 def summary_of(study: JudgedStudy, ran: Ran) -> dict[str, Any]:

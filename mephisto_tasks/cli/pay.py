@@ -15,7 +15,7 @@ from mephisto_tasks.cli.options import LONGEST, READING, confirm, console, descr
 from mephisto_tasks.storage.provider_names import CrowdError
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
-from parlai_humaneval._util.text import on_one_line, write_rows
+from parlai_humaneval._util.text import csv_text, on_one_line
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted, sentence
 
@@ -104,8 +104,7 @@ def pay(
     if csv_file is not None:
         path = Path(csv_file)
         rows = [[*line.model_dump().values(), line.hourly] for line in books.workers]
-        with path.open("w", encoding="utf-8", newline="") as file:
-            write_rows(file, [*WorkerPay.model_fields, "hourly"], rows)
+        path.write_text(csv_text([*WorkerPay.model_fields, "hourly"], rows), encoding="utf-8")
         click.echo(f"{path}: {len(rows)} workers", err=True)
         note_written(data_dir, [task_name], "table", [Path(csv_file)])
     if as_json:

@@ -21,7 +21,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Block
-    from mephisto_tasks.workers.profiles import WorkerLine, WorkerProfile, WorkerTask
+    from mephisto_tasks.workers.profiles import WorkerLine, WorkerTask
     from mephisto_tasks.workers.qualifications import Lifted
     from mephisto_tasks.workers.roster import KnownWorker, SiteBlocks
 
@@ -130,7 +130,22 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Path, as_j
         say_json([page.model_dump(mode="json") for page in pages])
         return
     for page in pages:
-        print_page(page)
+        out = console()
+        kind = " (simulated: a program)" if page.simulated else ""
+        out.print(
+            as_written(f"{page.worker}{kind}, from {page.provider}, first seen {since(page.since)}"), style="bold"
+        )
+        for block in page.blocks:
+            out.print(
+                as_written(f"blocked {block.place} {since(block.at)}: {block.reason}"), style="red", soft_wrap=True
+            )
+        for noted in page.notes:
+            what = f"practice reset ({noted.qualification})" if noted.event == "practice_reset" else noted.text
+            out.print(as_written(f"note {since(noted.at)}: {what}"), soft_wrap=True)
+        for task_of_worker in page.tasks:
+            print_task(task_of_worker)
+        if not page.tasks:
+            out.print("has done nothing yet")
 
 
 @described("workers block")
@@ -292,21 +307,6 @@ def print_lines(lines: list[WorkerLine]) -> None:
         f"{counted(len(lines), 'worker')} ({people} real, {len(lines) - people} simulated). Details of one:  "
         f"parlai-humaneval workers show {lines[0].worker}"
     )
-
-
-def print_page(page: WorkerProfile) -> None:
-    out = console()
-    kind = " (simulated: a program)" if page.simulated else ""
-    out.print(as_written(f"{page.worker}{kind}, from {page.provider}, first seen {since(page.since)}"), style="bold")
-    for block in page.blocks:
-        out.print(as_written(f"blocked {block.place} {since(block.at)}: {block.reason}"), style="red", soft_wrap=True)
-    for noted in page.notes:
-        what = f"practice reset ({noted.qualification})" if noted.event == "practice_reset" else noted.text
-        out.print(as_written(f"note {since(noted.at)}: {what}"), soft_wrap=True)
-    for task_of_worker in page.tasks:
-        print_task(task_of_worker)
-    if not page.tasks:
-        out.print("has done nothing yet")
 
 
 def print_task(task: WorkerTask) -> None:

@@ -53,7 +53,13 @@ def in_full(overrides: Sequence[str], known: Collection[str], words: Collection[
     """Overrides with full names; ``words``: settings that have only one. Raises ConfigError: a name stands for several
     settings, or a setting has two values."""
     full = [override if name_of(override) in words else _in_full(override, known) for override in overrides]
-    _check_agreement(overrides, full)
+    first: dict[str, str] = {}
+    for override, meant in zip(overrides, full, strict=True):
+        before = first.setdefault(name_of(meant), override)
+        values = [text.partition("=")[2].replace(" ", "") for text in (before, override)]
+        if name_of(before) != name_of(override) and values[0] != values[1]:
+            what = f"{before} and {override} are the same setting with two values"
+            raise ConfigError(what, try_="leave one of them out")
     return full
 
 
@@ -67,17 +73,6 @@ def _in_full(override: str, known: Collection[str]) -> str:
         raise ConfigError(f"{name!r} is the name of {len(meant)} settings", try_=f"choose one of: {ways}")
     signs = override[: len(override) - len(override.lstrip(_SIGNS))]
     return signs + (meant[0] if meant else name) + "".join(value)
-
-
-def _check_agreement(typed: Sequence[str], full: Sequence[str]) -> None:
-    """Raise ConfigError where a setting has two values, by its short and by its full name."""
-    first: dict[str, str] = {}
-    for override, meant in zip(typed, full, strict=True):
-        before = first.setdefault(name_of(meant), override)
-        values = [text.partition("=")[2].replace(" ", "") for text in (before, override)]
-        if name_of(before) != name_of(override) and values[0] != values[1]:
-            what = f"{before} and {override} are the same setting with two values"
-            raise ConfigError(what, try_="leave one of them out")
 
 
 def no_setting(name: str, known: Collection[str]) -> ConfigError:

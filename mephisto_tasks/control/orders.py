@@ -280,7 +280,15 @@ class _Folding:
         beyond = [group for group in given_out if group.most is not None and targets[group.label] > group.most]
         if beyond:
             wanted_before = max(beyond[0].asked, self._targets.get(beyond[0].label, 0))
-            raise _Refused(_too_many(beyond[0], wanted_before, self._about.counted))
+            most = beyond[0].most or 0
+            left = most - wanted_before
+            possible = (
+                f"only {left} more {'is' if left == 1 else 'are'} possible" if left > 0 else "no more are possible"
+            )
+            raise _Refused(
+                f"{beyond[0].label}: {possible}, because {most} {'is' if most == 1 else 'are'} available and "
+                f"{wanted_before} {self._about.counted} are already requested. Add dialogues and launch again."
+            )
         self._targets |= targets
         wanted = sorted(set(targets.values()))
         now = f"{wanted[0]}" if len(wanted) == 1 else f"{wanted[0]} to {wanted[-1]}"
@@ -318,13 +326,3 @@ def _is(several: Sequence[object]) -> str:
 
 def _was(several: Sequence[object]) -> str:
     return "was" if len(several) == 1 else "were"
-
-
-def _too_many(group: Group, wanted: int, counted_: str) -> str:
-    assert group.most is not None
-    left = group.most - wanted
-    possible = f"only {left} more {'is' if left == 1 else 'are'} possible" if left > 0 else "no more are possible"
-    return (
-        f"{group.label}: {possible}, because {group.most} {'is' if group.most == 1 else 'are'} available and {wanted} "
-        f"{counted_} are already requested. Add dialogues and launch again."
-    )

@@ -5,7 +5,6 @@ study's folder, readable for their owner only, as they name people."""
 
 from __future__ import annotations
 
-import io
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from mephisto_tasks.payments.statement import in_words, sums
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import query
 from parlai_humaneval._util.files import write_private
-from parlai_humaneval._util.text import write_rows
+from parlai_humaneval._util.text import csv_text
 
 FOLDER = "payments"  # in the study's folder
 BY_HAND_FILE = "_owed"  # begins as no site's name can
@@ -61,11 +60,14 @@ class FilePayer:
         proposal = Proposal()
         for one in owed:
             if one.left > 0:
-                name = f"{BY_HAND_FILE}-{self._number}.csv"
-                proposal.payments.append(one.payment(self.account, "bonus", one.due.work.agent_id, one.left, name))
+                self._propose(one, proposal)
         if by_hand := [payment for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]:
             proposal.notes.append(BY_HAND.format(total=in_words(sums(by_hand)), folder=self._folder))
         return proposal
+
+    def _propose(self, owed: Owed, proposal: Proposal) -> None:
+        name = f"{BY_HAND_FILE}-{self._number}.csv"
+        proposal.payments.append(owed.payment(self.account, "bonus", owed.due.work.agent_id, owed.left, name))
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         return Decimal("0.00")
@@ -99,15 +101,13 @@ class FilePayer:
         return None
 
     def _text(self, name: str, payments: Sequence[Payment]) -> str:
-        text = io.StringIO(newline="")
         columns = ("worker", "name", "pseudonym", "unit", "amount", "for")
         workers = ((self._names[one.worker_id], one) for one in payments)
         rows = (
             (worker, self._people.get(worker, ""), one.worker, one.session, f"{one.amount:.2f}", one.why)
             for worker, one in workers
         )
-        write_rows(text, columns, rows)
-        return text.getvalue()
+        return csv_text(columns, rows)
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         files = sorted({payment.file for payment in payments if payment.state == "written"})

@@ -74,20 +74,16 @@ class SignedIds:
     def fresh(self) -> dict[str, str]:
         """The parameters of an address for somebody new; nothing is stored. Raises DamagedKey, OSError."""
         worker, assignment = f"rater-{secrets.token_hex(8)}", f"try-{secrets.token_hex(8)}"
-        signed = self._signer.signed(_pair(worker, assignment))
+        signed = self._signer.signed(f"{worker}/{assignment}")
         return {"worker_id": worker, "assignment_id": assignment, "sig": signed.rpartition(".")[2]}
 
     def is_signed(self, provider_data: Mapping[str, Any]) -> bool:
         """Whether the ids of a registration are a pair that was made here."""
         signature = provider_data.get(SIGNATURE)
-        pair = _pair(str(provider_data["worker_name"]), str(provider_data.get("assignment_id")))
+        pair = f"{provider_data['worker_name']}/{provider_data.get('assignment_id')}"
         return isinstance(signature, str) and self._signer.opened(f"{pair}.{signature}") == pair
 
     def is_damaged(self, provider_data: Mapping[str, Any]) -> bool:
         """Whether ids are ours, or say so, without their signature; names that somebody typed need none."""
         claims = provider_data.get(SIGNATURE) is not None or _SIGNED_NAME.fullmatch(str(provider_data["worker_name"]))
         return bool(claims) and not self.is_signed(provider_data)
-
-
-def _pair(worker: str, assignment: str) -> str:
-    return f"{worker}/{assignment}"

@@ -199,7 +199,15 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
                 raise ConfigError(f"embedded=true uses {what}", try_="leave one of them out")
         use_embedded(composed)
     if not embedded:
-        _judge_given_dialogues(composed.mephisto.blueprint, {name_of(one).removeprefix(BLUEPRINT) for one in overrides})
+        # If somebody names dialogues, but no models, these are judged, and a preset's models do not talk first.
+        given = composed.mephisto.blueprint
+        named = {name_of(one).removeprefix(BLUEPRINT) for one in overrides}
+        talks = "generate" in named or given.get("generate")  # of some tasks only
+        if talks and "dialogues" in named and given.dialogues and not named & {"models", "groups"}:
+            if "generate" not in named:
+                given.generate = ""
+            if not given.generate:
+                given.models, given.groups = [], []
     for override in overrides:  # they rule over variants, too
         name = name_of(override).removeprefix(BLUEPRINT)
         for variant in composed.mephisto.blueprint.get("variants", {}).values():
@@ -448,16 +456,6 @@ def _letter_by_letter(override: str) -> str:
     if is_value:
         name = f"++{plain}"
     return f"{name}={value if _QUOTED.fullmatch(value) else in_quotes('' if value == 'null' else value)}"
-
-
-def _judge_given_dialogues(blueprint: DictConfig, typed: set[str]) -> None:
-    """If somebody names dialogues, but no models, these are judged, and a preset's models do not talk first."""
-    talks = "generate" in typed or blueprint.get("generate")  # of some tasks only
-    if talks and "dialogues" in typed and blueprint.dialogues and not typed & {"models", "groups"}:
-        if "generate" not in typed:
-            blueprint.generate = ""
-        if not blueprint.generate:
-            blueprint.models, blueprint.groups = [], []
 
 
 def use_embedded(config: DictConfig) -> None:

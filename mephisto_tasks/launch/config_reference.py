@@ -58,7 +58,7 @@ def list_settings(task: str, conf: str = "local") -> list[Setting]:
     order = [name for names in TOPICS.values() for name in names]
     topics = [*TOPICS, ELSE]
     ranks = {name: rank for rank, name in enumerate(order)}
-    return sorted(listed, key=lambda one: (topics.index(one.topic), ranks.get(_block(one.name), len(order))))
+    return sorted(listed, key=lambda one: (topics.index(one.topic), ranks.get(one.name.partition(".")[0], len(order))))
 
 
 def one_setting(task: str, listed: list[Setting], name: str) -> list[Setting]:
@@ -71,10 +71,6 @@ def one_setting(task: str, listed: list[Setting], name: str) -> list[Setting]:
     if not meant and not of_block:
         raise config.of_another_technique(task, name) or no_setting(name, full)
     return [*meant, *of_block]
-
-
-def _block(name: str) -> str:
-    return name.partition(".")[0]
 
 
 def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iterator[Setting]:
@@ -92,7 +88,7 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
         yield Setting(
             name=short_name(full),
             full_name=full,
-            topic=next((topic for topic, names in TOPICS.items() if _block(short_name(full)) in names), ELSE),
+            topic=next((topic for topic, names in TOPICS.items() if short_name(full).partition(".")[0] in names), ELSE),
             default=default,
             description=in_short((info.description or "").replace("``", "")),
             allowed=words + "".join(bounds) + (", or null" if NoneType in parts else ""),

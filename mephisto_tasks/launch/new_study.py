@@ -130,7 +130,7 @@ def fields(task: str, conf: str = PLAIN) -> list[Setting]:
     entry, known = technique(task), settings_of_technique(task, conf)
     speaks = speaking(task)
     left_out = {"dialogues"} if speaks else {"models", "exchanges"}
-    left_out |= set() if _settings_of(entry) else {"setting"}
+    left_out |= set() if any(entry.picks) else {"setting"}
     left_out |= set() if entry.questions else {"metric", "question"}
     names = [name for name in FIELDS if name not in left_out]
     names.insert(names.index("language"), entry.amount)
@@ -142,14 +142,10 @@ def speaking(task: str) -> bool:
     return technique(task).engine == "live" or settings_of_technique(task)["generate"].default not in ("", "null")
 
 
-def _settings_of(entry: Technique) -> tuple[str, ...]:
-    return tuple(setting for setting in entry.picks if setting)
-
-
 def choices_of(task: str, name: str) -> list[str]:
     """Values of a setting to choose from; none where anything may be typed."""
     if name == "setting":
-        return list(_settings_of(technique(task)))
+        return list(filter(None, technique(task).picks))
     if name == "metric":
         return list(technique(task).questions)
     allowed = settings_of_technique(task)[name].allowed

@@ -221,16 +221,27 @@ def estimated_end(
     """When ``remaining`` units are done if they come as those that ``ended`` in the last hour. The range is that of a
     Poisson count, at two standard errors of its root, and of the forecast."""
     if remaining == 0:
-        return End(words=_done_words(groups, deciding))
+        besides = ", except for stopped groups" if any(group.stopped for group in groups) else ""
+        if running := sum(group.running for group in groups):
+            are = "is" if running == 1 else "are"
+            return End(words=f"No new work starts, but {running:,} in progress {are} still to be finished.")
+        if deciding is not None and deciding.standing.ended is not None:
+            reached = "The answer is reached." if deciding.standing.ended == "decided" else "The cap is reached."
+            return End(words=" ".join(filter(None, (reached, deciding.standing.next_step))))
+        return End(words=f"Everything has been collected{besides}.")
     if state in WORDS["no_end"]:
         return End(words=WORDS["no_end"][state])
     if remaining is None:
         return End(words="No forecast: the launch has not reported how much work is left.")
-    to_go = _to_go(remaining, len(ended), groups, deciding)
-    if to_go is None:
-        assert deciding is not None
+    to_go: tuple[float, ...] = (remaining,) * 3  # units: as is likely, at least and at most
+    if deciding is not None and deciding.forecast is None:
         at_most = counted(deciding.standing.cap, deciding.standing.unit)
         return End(words=f"When every pair is decided. There is no forecast yet; the cap is {at_most}.")
+    if deciding is not None and deciding.forecast is not None:
+        dialogues = sum(group.completed for group in groups)
+        a_unit = dialogues / len(ended) if dialogues and ended else 1.0
+        forecast = deciding.forecast
+        to_go = forecast.expected / a_unit, forecast.low / a_unit, forecast.high / a_unit
     since = max(now - HOUR, min(began or 0.0, now))
     count = sum(since <= at <= now for at in ended)
     span, hour = now - since, "the last hour" if now - since >= HOUR else "this launch so far"
@@ -246,30 +257,6 @@ def estimated_end(
     foreseen = "" if deciding is None else " and the forecast is right"
     words = f"{words}, if the rate stays the same as in {hour} ({count:,}){foreseen}."
     return End(at=at, earliest=earliest, latest=latest, words=words)
-
-
-def _to_go(
-    remaining: int, ended: int, groups: Sequence[GroupStatus], deciding: DecidingNow | None
-) -> tuple[float, float, float] | None:
-    """Units to go: as is likely, at least and at most; None where answers decide, and it is not foreseen."""
-    if deciding is None:
-        return remaining, remaining, remaining
-    forecast, dialogues = deciding.forecast, sum(group.completed for group in groups)
-    if forecast is None:
-        return None
-    a_unit = dialogues / ended if dialogues and ended else 1.0
-    return forecast.expected / a_unit, forecast.low / a_unit, forecast.high / a_unit
-
-
-def _done_words(groups: Sequence[GroupStatus], deciding: DecidingNow | None) -> str:
-    besides = ", except for stopped groups" if any(group.stopped for group in groups) else ""
-    if running := sum(group.running for group in groups):
-        are = "is" if running == 1 else "are"
-        return f"No new work starts, but {running:,} in progress {are} still to be finished."
-    if deciding is not None and deciding.standing.ended is not None:
-        reached = "The answer is reached." if deciding.standing.ended == "decided" else "The cap is reached."
-        return " ".join(filter(None, (reached, deciding.standing.next_step)))
-    return f"Everything has been collected{besides}."
 
 
 def _clock(at: float, now: float) -> str:

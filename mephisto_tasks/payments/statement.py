@@ -257,8 +257,10 @@ def open_books(
     works = completed_work(data_dir, task_name)
     withheld = failed_checks(read_records(data_dir, task_name), withhold) if withhold else {}
     payments = Ledger(data_dir, task_name).payments()
-    launches = _launches(data_dir, task_name).items()
-    paying = [(payers(data_dir, task_name, *by_whom, runs), runs) for by_whom, runs in launches]
+    launches: dict[tuple[str, str], list[str]] = defaultdict(list)  # provider and requester → their runs, oldest first
+    for provider, requester, run in query(data_dir, "launches", [task_name]):
+        launches[str(provider), str(requester)].append(str(run))
+    paying = [(payers(data_dir, task_name, *by_whom, runs), runs) for by_whom, runs in launches.items()]
     currencies = currencies_of(data_dir, task_name)
     dues = [due(work, terms, withheld, currencies.get(work.task_run_id, DOLLARS)) for work in works]
     accounts, refusals = [], []
@@ -296,14 +298,6 @@ def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
         raise PayError(f"these terms of pay cannot be used: {problem}") from error
     except ValueError as error:
         raise PayError(f"these terms of pay cannot be used: {error}") from error
-
-
-def _launches(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
-    """Provider and requester → the runs of the task that they launched, oldest first."""
-    runs: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for provider, requester, run in query(data_dir, "launches", [task_name]):
-        runs[str(provider), str(requester)].append(str(run))
-    return runs
 
 
 def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:

@@ -4,7 +4,7 @@ who goes is written down first, in a file that goes last. Whoever finds it (:fun
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -130,7 +130,15 @@ def forget(
     known = {(person.worker_id, person.asked) for person in again}
     people = [person for person in people if (person.worker_id, person.asked) not in known]
     tasks = {task for person in [*again, *people] for task in person.tasks}
-    with _alone(data_dir, sorted(tasks | _judging(data_dir, tasks))):
+    # Tasks whose newest launch has others judge dialogues of these tasks: it holds their words, and writes them down.
+    judging = {
+        task
+        for task in task_names(data_dir)
+        for blueprint in [newest_settings(data_dir, task, "blueprint")]
+        for entry in (*(blueprint.get("dialogues") or ()), *(blueprint.get("human_dialogues") or ()))
+        if isinstance(entry, dict) and entry.get("task") in tasks
+    }
+    with _alone(data_dir, sorted(tasks | judging)):
         # Somebody may have taken long to agree, and what was cut off may be long ago.
         for before, after in zip(people, as_they_are_now(data_dir, people), strict=True):
             if (before.tasks, before.parts) != (after.tasks, after.parts):
@@ -151,17 +159,6 @@ def forget(
             forgotten.append(_forget(data_dir, person))
         (data_dir / BEGUN_FILE).unlink()
     return forgotten
-
-
-def _judging(data_dir: Path, tasks: Collection[str]) -> set[str]:
-    """Tasks whose newest launch has others judge dialogues of these tasks: it holds their words, and writes them down."""
-    return {
-        task
-        for task in task_names(data_dir)
-        for blueprint in [newest_settings(data_dir, task, "blueprint")]
-        for entry in (*(blueprint.get("dialogues") or ()), *(blueprint.get("human_dialogues") or ()))
-        if isinstance(entry, dict) and entry.get("task") in tasks
-    }
 
 
 def _forget(data_dir: Path, person: ErasurePlan) -> Forgotten:

@@ -31,7 +31,7 @@ from mephisto_tasks.workers.roster import KnownWorker, known_workers, seconds
 from mephisto_tasks.workers.roster import names_of as names_of_worker
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
-from parlai_humaneval._util.text import unguarded, write_rows
+from parlai_humaneval._util.text import csv_text, unguarded
 from parlai_humaneval.statistics.core.formatting import counted
 
 RUNS = Path("data") / "runs" / "NO_PROJECT"  # of a data directory
@@ -437,12 +437,11 @@ def _without(path: Path, person: ErasurePlan, called: Sequence[str]) -> tuple[st
     clean = [_cleaned(row, person) for row in staying]
     if clean == rows:
         return None, 0
-    text = io.StringIO(newline="")
     if path.suffix == ".jsonl":
-        text.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in clean)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in clean)
     else:
-        write_rows(text, list(reader.fieldnames or []), (list(row.values()) for row in clean))
-    return text.getvalue(), len(rows) - len(staying)
+        text = csv_text(reader.fieldnames or [], (row.values() for row in clean))
+    return text, len(rows) - len(staying)
 
 
 def _cleaned(row: Mapping[str, Any], person: ErasurePlan) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import tempfile
@@ -27,7 +26,7 @@ from mephisto_tasks.workers.roster import known_workers, names_of
 from parlai_humaneval._util import __version__
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
-from parlai_humaneval._util.text import write_rows
+from parlai_humaneval._util.text import csv_text
 from parlai_humaneval.display.images import SUFFIX
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.records import JudgementRecord, Rated
@@ -237,17 +236,6 @@ def agreed(data_dir: Path, tasks: Collection[str], people: Collection[str]) -> R
     )
 
 
-def check_covered(found: ReleaseConsent, people: Collection[str], without_text: str) -> None:
-    """Nothing is released that somebody did not agree to, unless ``without_text`` says why. Raises ReleaseError."""
-    if not found.uncovered or (not found.texts and without_text.strip()):
-        return
-    if not found.texts:
-        raise ReleaseError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
-    names = f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}"
-    what = WORDS["uncovered"].format(number=len(found.uncovered), people=len(people), names=names)
-    raise ReleaseError(what, try_=WORDS["uncovered_advice"])
-
-
 @dataclass(frozen=True)
 class Wanted:
     """``without_text``: why no consent text is here; ``regions``: ISO codes whose telephone numbers are found without +."""
@@ -275,20 +263,11 @@ class Released:
     review: Path | None
 
 
-def _pictures(rows: Sequence[Mapping[str, Any]], data_dir: Path, tasks: Sequence[str]) -> dict[str, bytes]:
-    """Digest → content of those that are still there."""
-    stores = [image_store(data_dir, task) for task in tasks]
-    found = {digest: [one.read(digest) for one in stores] for digest in sorted({str(row["digest"]) for row in rows})}
-    return {digest: one for digest, contents in found.items() for one in filter(None, contents)}
-
-
 def _write_images(rows: Sequence[Mapping[str, Any]], pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     """Pictures by their digests, and a table of whose they are; nothing, where there are none."""
     if not rows:
         return []
-    text = io.StringIO(newline="")
-    write_rows(text, list(rows[0]), (list(row.values()) for row in rows))
-    written = {folder / "images.csv": text.getvalue().encode()}
+    written = {folder / "images.csv": csv_text(rows[0], (row.values() for row in rows)).encode()}
     written |= {folder / f"{digest}{SUFFIX}": content for digest, content in pictures.items()}
     for path, content in written.items():
         path.write_bytes(content)
@@ -321,7 +300,14 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         found = agreed(data_dir, wanted.tasks, people)
     if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
         left_out.append(WORDS["log_left_out"])
-    check_covered(found, people, wanted.without_text)
+    if found.uncovered and (
+        found.texts or not wanted.without_text.strip()
+    ):  # somebody did not agree, or nobody was asked
+        if not found.texts:
+            raise ReleaseError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
+        names = f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}"
+        what = WORDS["uncovered"].format(number=len(found.uncovered), people=len(people), names=names)
+        raise ReleaseError(what, try_=WORDS["uncovered_advice"])
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
     anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse, digests=wanted.with_images)
@@ -330,7 +316,10 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     if images and not wanted.with_images:
         left_out.append(f"{counted(len(images), 'picture')} of messages and replies.")
         images = []
-    pictures = _pictures(images, data_dir, wanted.tasks)
+    stores = [image_store(data_dir, task) for task in wanted.tasks]
+    digests = sorted({str(row["digest"]) for row in images})
+    read = {digest: [store.read(digest) for store in stores] for digest in digests}
+    pictures = {digest: one for digest, contents in read.items() for one in filter(None, contents)}
     card = card_of(
         clean,
         tasks=wanted.tasks,
@@ -360,13 +349,12 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         made = viewer_files(entries(clean, pictures), title=card.name, note=note, pictures=pictures)
         views = write_viewer(made, wanted.folder / "viewer", force=wanted.force)
     if anonymizer.reviews:
-        text = io.StringIO(newline="")
         rows = (
             (found.mark, found.text, review.table, review.column, review.row, found.before, found.after)
             for review in anonymizer.reviews
             for found in [review.found]
         )
-        write_rows(text, ("mark", "found", "table", "column", "row", "before", "after"), rows)
-        write_private(wanted.review, text.getvalue().encode())
+        columns = ("mark", "found", "table", "column", "row", "before", "after")
+        write_private(wanted.review, csv_text(columns, rows).encode())
     files = [*(wanted.folder / path.name for path in written), *views]
     return Released(card, files, wanted.review if anonymizer.reviews else None)

@@ -111,7 +111,14 @@ class PageSockets:
 
     def _dispatch(self, connection: Connection, packet: packets.PagePacket) -> None:
         if packet.packet_type == packets.ALIVE:
-            self._alive(connection, packet)
+            claimed = self._router.agents.find(packet.subject_id)
+            if claimed is None:
+                self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True, reason=UNKNOWN)
+            elif not claimed.admits(packet.of_page().agent_token):
+                self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
+            else:
+                connection.page_id = packet.of_page().page_id
+                self._router.attach(connection, claimed, packet.of_page().last_seq)
             return
         agent = self._agent_of(connection)
         if agent is None or packet.subject_id != agent.agent_id:
@@ -135,16 +142,6 @@ class PageSockets:
                 raise packets.BadPacket(security.TOO_MANY_ERRORS)
         else:
             raise packets.BadPacket(f"Unknown packet type “{packet.packet_type}”.")
-
-    def _alive(self, connection: Connection, packet: packets.PagePacket) -> None:
-        agent = self._router.agents.find(packet.subject_id)
-        if agent is None:
-            self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True, reason=UNKNOWN)
-        elif not agent.admits(packet.of_page().agent_token):
-            self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
-        else:
-            connection.page_id = packet.of_page().page_id
-            self._router.attach(connection, agent, packet.of_page().last_seq)
 
     @staticmethod
     def _refuse(

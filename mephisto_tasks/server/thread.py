@@ -45,19 +45,6 @@ def _is_ours(record: logging.LogRecord) -> bool:
 _requests.addFilter(_is_ours)
 
 
-def room_for_connections() -> int:
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES_WANTED if most == resource.RLIM_INFINITY else min(FILES_WANTED, most)
-    if now != resource.RLIM_INFINITY and now < wanted:
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-            now = wanted
-        except (OSError, ValueError):  # macOS has a limit of its own
-            logger.debug("this process may not open more than %d files", now)
-    files = FILES_WANTED if now == resource.RLIM_INFINITY else now
-    return max(files // 2, files - FILES_KEPT)
-
-
 @dataclass(eq=False, repr=False)
 class Connections:
     """Counts those that are open. ``limited``: whether an address is one visitor's (not a proxy's, nor this machine's)."""
@@ -257,7 +244,16 @@ class RouterThread:
         loop = asyncio.get_running_loop()
         self._loop, self._stop = loop, asyncio.Event()
         runner = web.AppRunner(self.app, handle_signals=False, shutdown_timeout=_LEAVE_S)
-        connections = Connections(room_for_connections(), self.is_one_visitor)
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = FILES_WANTED if most == resource.RLIM_INFINITY else min(FILES_WANTED, most)
+        if now != resource.RLIM_INFINITY and now < wanted:
+            try:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+                now = wanted
+            except (OSError, ValueError):  # macOS has a limit of its own
+                logger.debug("this process may not open more than %d files", now)
+        files = FILES_WANTED if now == resource.RLIM_INFINITY else now
+        connections = Connections(max(files // 2, files - FILES_KEPT), self.is_one_visitor)
         try:
             await runner.setup()
             application = runner.server

@@ -118,10 +118,7 @@ class LiveAgentState(AgentState):
             if page and _step(page).get("kind") == "end":
                 # The way back to a panel holds its code, and may hold the rater's id there: neither belongs into a record.
                 state = page["state"]
-                stored["last_page"] = {
-                    **page,
-                    "state": {**state, "step": {**state["step"], "redirect": None}},
-                }
+                stored["last_page"] = {**page, "state": {**state, "step": {**state["step"], "redirect": None}}}
             # dumps, not dump: only the former encodes in C, and this runs at every event of every rater.
             path = self._state_file
             write_private(path, json.dumps(stored, ensure_ascii=False).encode(), outlasts_power=True, mode=self._mode)

@@ -72,20 +72,16 @@ def marked_up(state: PageState) -> PageState:
     must not tell a person from a program; what the rater writes stands as it was typed, and so does an unfinished reply."""
     own = (entry.speaker == "you" or entry.growing for entry in state.transcript)
     transcript = [entry if as_typed else _drawn(entry) for entry, as_typed in zip(state.transcript, own, strict=True)]
-    panels = [panel.model_copy(update={"lines": _all_drawn(panel.lines)}) for panel in state.panels]
+    panels = [panel.model_copy(update={"lines": list(map(_drawn, panel.lines))}) for panel in state.panels]
     step: Any = state.step
     replies: dict[str, Any] = {}
     if getattr(step, "cards", None):
-        replies["cards"] = _all_drawn(step.cards)
+        replies["cards"] = list(map(_drawn, step.cards))
     if getattr(step, "reply", None) is not None:
         replies["reply"] = _drawn(step.reply)
     if replies:
         step = step.model_copy(update=replies)
     return state.model_copy(update={"transcript": transcript, "panels": panels, "step": step})
-
-
-def _all_drawn(said: Sequence[S]) -> list[S]:
-    return [_drawn(one) for one in said]
 
 
 def _drawn(said: S) -> S:

@@ -72,14 +72,8 @@ def settings_that_differ(
 
 E = TypeVar("E")
 
-_BESIDE = (
-    log.Refused,
-    log.Delayed,
-    log.Interrupted,
-    log.Failed,
-    log.Resumed,
-    log.FeedbackGiven,
-)  # events that no step of a world waits for
+# Events that no step of a world waits for.
+_BESIDE = (log.Refused, log.Delayed, log.Interrupted, log.Failed, log.Resumed, log.FeedbackGiven)
 
 
 class DoesNotFit(RuntimeError):

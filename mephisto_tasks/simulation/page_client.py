@@ -374,18 +374,15 @@ class PageClient:
         deadline, backoff = time.monotonic() + self._request_timeout_s, Backoff()
         while True:
             try:
-                return await self._post_once(path, body)
+                stamped = {**body, "client_timestamp": time.time()}
+                async with self._need_session().post(self._base_url + path, json=stamped) as response:
+                    answer: dict[str, Any] = await response.json()
+                    if response.status in _TRY_AGAIN:
+                        raise aiohttp.ClientResponseError(response.request_info, (), status=response.status)
+                    if response.status != 200:
+                        raise PageError(answer.get("error", response.reason or ""), response.status)
+                    return answer
             except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
                 if time.monotonic() > deadline:
                     raise asyncio.TimeoutError(f"{path} got no answer: {error!r}") from error
             await backoff.wait()
-
-    async def _post_once(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        stamped = {**body, "client_timestamp": time.time()}
-        async with self._need_session().post(self._base_url + path, json=stamped) as response:
-            answer: dict[str, Any] = await response.json()
-            if response.status in _TRY_AGAIN:
-                raise aiohttp.ClientResponseError(response.request_info, (), status=response.status)
-            if response.status != 200:
-                raise PageError(answer.get("error", response.reason or ""), response.status)
-            return answer

@@ -16,6 +16,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import IO, Any, TextIO
@@ -293,14 +294,6 @@ def json_object(line: str, number: int) -> dict[str, Any]:
     return row
 
 
-class _Cells(dict[str, str | None]):
-    """Cell as it is in a file → what it means; each text is kept once, however often it is there."""
-
-    def __missing__(self, cell: str) -> str | None:
-        self[cell] = value = unguarded(cell) or None
-        return value
-
-
 def _csv(file: TextIO, fewest: int) -> pd.DataFrame:
     # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
     csv.field_size_limit(2**31 - 1)
@@ -344,7 +337,7 @@ def _csv(file: TextIO, fewest: int) -> pd.DataFrame:
         if len(second) != len(header) == separator.join(second).count(mark) + 1:
             what = f"the header is separated by {_SEPARATORS.get(separator, separator)}, but the rows by {name}"
             raise DataError(what, try_="separate both in the same way")
-    meaning, places = _Cells().__getitem__, list[int]()
+    meaning, places = cache(lambda cell: unguarded(cell) or None), list[int]()  # each text is kept once
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
     cells = np.fromiter(
         map(meaning, chain.from_iterable(_checked(file, rows, line, start, len(header), places, blank + 1))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import time
@@ -10,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from functools import cache
 from types import NoneType
 from typing import Any, TextIO
 
@@ -90,17 +92,9 @@ def unguarded(cell: str) -> str:
     return cell[1:] if _GUARDED.match(cell) else cell
 
 
-class _Guarded(dict[str | None, str | None]):
-    """Text → how it is written, found once however often the text stands there."""
-
-    def __missing__(self, cell: str | None) -> str | None:
-        self[cell] = value = None if cell is None else guarded(cell)
-        return value
-
-
 def write_columns(file: TextIO, heading: Iterable[str], columns: Sequence[Sequence[Any]]) -> None:
-    """:func:`write_rows` of columns, many of which hold numbers or nothing, and others the same texts again: quicker."""
-    guard = _Guarded().__getitem__
+    """:func:`csv_text` of columns, many of which hold numbers or nothing, and others the same texts again: quicker."""
+    guard = cache(lambda cell: None if cell is None else guarded(cell))  # once, however often a text stands there
     shown: list[Iterable[Any]] = []
     for column in columns:
         kinds = set(map(type, column))
@@ -113,11 +107,13 @@ def write_columns(file: TextIO, heading: Iterable[str], columns: Sequence[Sequen
     writer.writerows(zip(*shown, strict=True))
 
 
-def write_rows(file: TextIO, heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write CSV, every cell quoted and each text :func:`guarded`. A file is to be opened with ``newline=""``."""
-    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+def csv_text(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """CSV, every cell quoted and each text :func:`guarded`."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(heading)
     writer.writerows([guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return text.getvalue()
 
 
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")

@@ -179,9 +179,8 @@ class ItemAllocator(UnitAllocator[Visit]):
                 if name in past.sessions:
                     raise ValueError(f"the worker has had the unit {name!r} before; a new unit needs another name")
                 session = Session(name)
-            items = self._pool.draw(
-                session.lacks or self.per_unit, past.barred, lambda key: self._free_items(past, key)
-            )
+            lacks = session.lacks or self.per_unit
+            items = self._pool.draw(lacks, past.barred, lambda key: self._free_items(past, key))
             return self._begin(worker, unit, session, items) if items else None
 
     def _begin(self, worker: str, unit: str, session: Session, items: Sequence[Item]) -> Batch:
@@ -272,17 +271,13 @@ class ItemAllocator(UnitAllocator[Visit]):
             if visit := self._running.get(unit):
                 for item in visit.open_items:
                     let_go(item)
-                self._end(unit)
+                del self._running[unit]
+                past = self._workers[visit.worker]
+                past.visits.remove(visit)
+                visit.session.running = False
+                if not visit.session.numbers:  # one of which nothing was ever shown is as if it had not been
+                    del past.sessions[visit.session.name]
         self._over(worker)
-
-    def _end(self, unit: str) -> None:
-        """One of which nothing was ever shown is as if it had not been."""
-        visit = self._running.pop(unit)
-        past = self._workers[visit.worker]
-        past.visits.remove(visit)
-        visit.session.running = False
-        if not visit.session.numbers:
-            del past.sessions[visit.session.name]
 
     def available(self, worker: str) -> bool:
         """Whether the worker could get anything now."""

@@ -51,25 +51,22 @@ class LazyGroup(SuggestingGroup):
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            raise _called(command_error(error), self._command(ctx, typed), typed) from error
+            words: list[str] = [ctx.command_path]
+            group: click.Group = self
+            for word in typed:
+                command = group.get_command(ctx, word)
+                if command is None:
+                    break
+                words.append(word)
+                if not isinstance(command, click.Group):
+                    break
+                group = command
+            raise _called(command_error(error), " ".join(words), typed) from error
         except ImportError as error:
             package = error if isinstance(error, PackageError) else lacking(error)
             if package is None:
                 raise
             raise _called(command_error(package), ctx.command_path, typed) from error
-
-    def _command(self, ctx: click.Context, typed: list[str]) -> str:
-        words: list[str] = [ctx.command_path]
-        group: click.Group = self
-        for word in typed:
-            command = group.get_command(ctx, word)
-            if command is None:
-                break
-            words.append(word)
-            if not isinstance(command, click.Group):
-                break
-            group = command
-        return " ".join(words)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, commands in TOPICS.items():

@@ -89,9 +89,8 @@ def _corrected(meant: Misspelt, program: str, typed: Sequence[str]) -> list[str]
         return []
     ((place, match),) = matches
     before, after = match.string[: match.start()], match.string[match.end() :]
-    return [
-        shlex.join([program, *typed[:place], f"{before}{right}{after}", *typed[place + 1 :]]) for right in meant.nearest
-    ]
+    first, rest = [program, *typed[:place]], typed[place + 1 :]
+    return [shlex.join([*first, f"{before}{right}{after}", *rest]) for right in meant.nearest]
 
 
 def click_problem(error: click.ClickException) -> Problem:
@@ -203,7 +202,16 @@ def cli_errors(*foreign: str) -> Iterator[None]:
     except CommandError:
         raise
     except (HumanevalError, PackageError) as error:
-        raise CommandError(_for_options(command_error(error).problems)) from error
+        # The option of the running command stands with a setting that was typed and that only an option can set.
+        context = click.get_current_context(silent=True)
+        changed = []
+        for problem in command_error(error).problems:
+            meant = problem.misspelt
+            if context is not None and meant is not None and meant.is_setting:
+                option = _option_called(meant.word, context.command)
+                problem = replace(problem, try_=(), misspelt=Misspelt(meant.word, (option,))) if option else problem
+            changed.append(problem)
+        raise CommandError(changed) from error
     except OSError as error:
         if error.filename is not None:
             raise CommandError(error.strerror or type(error).__name__, where=error.filename) from error
@@ -216,16 +224,3 @@ def cli_errors(*foreign: str) -> Iterator[None]:
         if any(base.__name__ in (*FOREIGN, *foreign) for base in type(error).__mro__):
             raise CommandError(error) from error
         raise
-
-
-def _for_options(problems: Sequence[Problem]) -> list[Problem]:
-    """The problems, with the option of the running command where a setting was typed that only an option can set."""
-    context = click.get_current_context(silent=True)
-    changed = []
-    for problem in problems:
-        meant = problem.misspelt
-        if context is not None and meant is not None and meant.is_setting:
-            option = _option_called(meant.word, context.command)
-            problem = replace(problem, try_=(), misspelt=Misspelt(meant.word, (option,))) if option else problem
-        changed.append(problem)
-    return changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +96,18 @@ def import_tables(
     of_tables = {"--table": table, "--rename": renames, "--set": values, "--map": maps, "--wide": wide, "--drop": drop}
     are_tables = all(path.suffix.lower() in (".csv", ".tsv", ".gz") for path in files)  # of an analysis of ParlAI
     listed = are_tables if source in SAVED else source != "mephisto"
-    _fitting(source, listed, of_tables, tasks, criteria, keep_failed)
+    chats, of_pairs = ("model_chat", "mephisto"), ("acute_eval", "mephisto")
+    if listed and source != "tables" and of_tables["--table"]:
+        raise CommandError(f"--table goes with --from tables, not with {source}, which defines its own table")
+    uses: list[tuple[str, bool, tuple[str, ...]]] = [
+        *((option, bool(given) and not listed, ("tables",)) for option, given in of_tables.items()),
+        ("--task-name", bool(tasks), ("mephisto",)),
+        ("--criteria", bool(criteria), chats),
+        ("--keep-failed-onboarding", keep_failed, of_pairs),
+    ]
+    for option, given, formats in uses:
+        if given and source not in formats:
+            raise CommandError(f"{option} is for --from {' or '.join(formats)}, not for {source}")
     from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import ImportPlan, json_files, units_of_file
     from parlai_humaneval.importers.worker_names import Pseudonyms, without_names
@@ -137,7 +148,22 @@ def import_tables(
     if changed:
         found.notes.append(f"Raters' IDs were replaced with pseudonyms in {counted(changed, 'text')}.")
     written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
-    summary = _summary(found, source, clean, written, pseudonyms)
+    rows = {name: len(getattr(clean, name)) for name in TABLES}
+    summary = {
+        "format": source,
+        "units": found.units,
+        "workers": len({worker for name in TABLES for worker in set(getattr(clean, name)["worker_id"].dropna())}),
+        "rows": {name: count for name, count in rows.items() if count},
+        "left_out": dict(sorted(found.left_out.items())),
+        "repeats": [asdict(one) for one in clean.repeats],
+        "skipped": found.skipped,
+        "notes": found.notes,
+        "understood": [
+            {"file": seen.source, **{name: getattr(seen, name) for name in ("table", "columns", "values", "guesses")}}
+            for seen in found.understood
+        ],
+        "files": [str(path) for path in written],
+    }
     if as_json:
         say_json(summary, indent=None)
     else:
@@ -176,28 +202,6 @@ def _taken(source: str, title: str) -> str:
     return source
 
 
-def _fitting(
-    source: str,
-    listed: bool,
-    of_tables: Mapping[str, object],
-    tasks: Sequence[str],
-    criteria: str | None,
-    keep_failed: bool,
-) -> None:
-    chats, pairs = ("model_chat", "mephisto"), ("acute_eval", "mephisto")
-    if listed and source != "tables" and of_tables["--table"]:
-        raise CommandError(f"--table goes with --from tables, not with {source}, which defines its own table")
-    uses: list[tuple[str, bool, tuple[str, ...]]] = [
-        *((name, bool(given) and not listed, ("tables",)) for name, given in of_tables.items()),
-        ("--task-name", bool(tasks), ("mephisto",)),
-        ("--criteria", bool(criteria), chats),
-        ("--keep-failed-onboarding", keep_failed, pairs),
-    ]
-    for name, given, formats in uses:
-        if given and source not in formats:
-            raise CommandError(f"{name} is for --from {' or '.join(formats)}, not for {source}")
-
-
 def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
     """The key of ``export``, so that a worker has one pseudonym everywhere."""
     if named is not None:
@@ -230,27 +234,6 @@ def _tables(
 def _reading(files: Sequence[Path]) -> str:
     others = f" and {len(files) - 1} more" if len(files) > 1 else ""
     return f"Reading {visible(str(files[0]))}{others}"
-
-
-def _summary(
-    found: Imported, source: str, tables: Any, written: Sequence[Path], pseudonyms: Pseudonyms
-) -> dict[str, Any]:
-    rows = {name: len(getattr(tables, name)) for name in TABLES}
-    return {
-        "format": source,
-        "units": found.units,
-        "workers": len({worker for name in TABLES for worker in set(getattr(tables, name)["worker_id"].dropna())}),
-        "rows": {name: count for name, count in rows.items() if count},
-        "left_out": dict(sorted(found.left_out.items())),
-        "repeats": [asdict(one) for one in tables.repeats],
-        "skipped": found.skipped,
-        "notes": found.notes,
-        "understood": [
-            {"file": seen.source, **{name: getattr(seen, name) for name in ("table", "columns", "values", "guesses")}}
-            for seen in found.understood
-        ],
-        "files": [str(path) for path in written],
-    }
 
 
 def _show_understood(found: Sequence[Understood]) -> None:

@@ -211,20 +211,7 @@ def _parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def _interrupted(plan: TrainingPlan | None) -> CommandError:
-    words = click.get_current_context().command_path.split() + _given(click.get_current_context())
-    command = shlex.join(words)
-    if plan is None:
-        return CommandError("interrupted before the training began", try_=command)
-    from parlai_humaneval.models.baselines.training import checkpoint_of
-
-    where = checkpoint_of(plan)
-    if where is None:
-        return CommandError("interrupted before the first checkpoint, so nothing was saved", try_=command)
-    kept = f"the last checkpoint ({where}) is kept in {plan.work}"
-    return CommandError(f"interrupted: {kept}", try_=f"{command} (continues from there)")
-
-
-def _given(ctx: click.Context) -> list[str]:
+    ctx = click.get_current_context()
     words: list[str] = []
     for parameter in ctx.command.params:
         value = ctx.params.get(parameter.name or "")
@@ -235,7 +222,16 @@ def _given(ctx: click.Context) -> list[str]:
         elif value not in (None, False, ()):
             for one in value if isinstance(value, tuple) else (value,):
                 words += [parameter.opts[0], str(one)]
-    return words
+    command = shlex.join([*ctx.command_path.split(), *words])
+    if plan is None:
+        return CommandError("interrupted before the training began", try_=command)
+    from parlai_humaneval.models.baselines.training import checkpoint_of
+
+    where = checkpoint_of(plan)
+    if where is None:
+        return CommandError("interrupted before the first checkpoint, so nothing was saved", try_=command)
+    kept = f"the last checkpoint ({where}) is kept in {plan.work}"
+    return CommandError(f"interrupted: {kept}", try_=f"{command} (continues from there)")
 
 
 ORIGINS: Mapping[Origin, str] = {

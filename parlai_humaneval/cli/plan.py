@@ -100,7 +100,18 @@ def plan(
             known.pop("dialogue_icc", None)
         inputs = ask(**{**known, "technique": technique or "pw_turn", "shares": _numbers(shares), **typed})
         if compare:
-            _compare(inputs, out, as_json)
+            from parlai_humaneval.planning.plan import compare_techniques, comparison_notes, comparison_words
+
+            plans, impossible = compare_techniques(inputs)
+            if not plans:
+                raise PlanError(problem for error in impossible.values() for problem in error.problems)
+            result = {
+                "headline": comparison_words(plans),
+                "plans": [one.model_dump(mode="json") for one in plans],
+                "notes": comparison_notes(plans),
+                "impossible": {name: str(error) for name, error in impossible.items()},
+            }
+            _print(result, comparison_text(plans, impossible), out, as_json)
             return
         from parlai_humaneval.planning.plan import plan_study
 
@@ -114,7 +125,17 @@ def plan(
 
             draw_curve(inputs, found, Path(curve))
         if simulate:
-            found = found.model_copy(update={"simulated": _simulate(inputs, replicates)})
+            from rich.console import Console
+            from rich.progress import Progress
+
+            from parlai_humaneval.planning.made_studies import simulated_power, usual_replicates
+
+            with Progress(console=Console(stderr=True), transient=True) as bar:
+                task = bar.add_task("Simulating studies", total=replicates or usual_replicates(inputs))
+                simulated = simulated_power(
+                    inputs, replicates=replicates, on_progress=lambda done: bar.update(task, advance=done)
+                )
+            found = found.model_copy(update={"simulated": simulated.to_dict()})
         if stop:
             found = found.model_copy(update={"stop": until_decided(inputs, margin, max_dialogues, replicates)})
         written, text = found.model_dump(mode="json"), plan_text(found)
@@ -191,21 +212,6 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
         raise PlanError.of("judge_stop")
 
 
-def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
-    from parlai_humaneval.planning.plan import compare_techniques, comparison_notes, comparison_words
-
-    plans, impossible = compare_techniques(inputs)
-    if not plans:
-        raise PlanError(problem for error in impossible.values() for problem in error.problems)
-    result = {
-        "headline": comparison_words(plans),
-        "plans": [one.model_dump(mode="json") for one in plans],
-        "notes": comparison_notes(plans),
-        "impossible": {name: str(error) for name, error in impossible.items()},
-    }
-    _print(result, comparison_text(plans, impossible), out, as_json)
-
-
 def _print(result: dict[str, Any], text: str, out: str | None, as_json: bool) -> None:
     written = json.dumps(result, indent=2, ensure_ascii=False)
     if out:
@@ -214,18 +220,6 @@ def _print(result: dict[str, Any], text: str, out: str | None, as_json: bool) ->
         except OSError as error:
             raise PlanError(f"the plan cannot be written to {out}: {error.strerror}") from error
     click.echo(written if as_json else text)
-
-
-def _simulate(inputs: PlanInputs, replicates: int | None) -> dict[str, Any]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from parlai_humaneval.planning.made_studies import simulated_power, usual_replicates
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Simulating studies", total=replicates or usual_replicates(inputs))
-        result = simulated_power(inputs, replicates=replicates, on_progress=lambda done: bar.update(task, advance=done))
-    return result.to_dict()
 
 
 def _registered_settings(prereg: str | None, exclude: str | None, chosen: Sequence[str]) -> dict[str, Any]:

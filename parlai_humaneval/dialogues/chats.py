@@ -87,7 +87,16 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
         case "acute_pairs":
             yield from _acute(data, where)
         case "model_chat":
-            yield _model_chat(data, where)
+            said = []
+            for act in acts_of(data["dialog"], where):
+                at = act.data.get("agent_idx")
+                said.append(
+                    (("human", "bot")[(at if isinstance(at, int) else act.speaker) % 2], parts.text_of(act.data))
+                )
+            chat = _ours(said, "model_chat")
+            model = data["task_description"].get("model_nickname")
+            chat["entities"] = {"human": HUMAN, **({"bot": str(model)} if model else {})}
+            yield {**chat, "dialogue_id": _id(data)}
         case "exchange":
             yield _chat(data, _exchange(data), where, form, system)
         case "text":
@@ -188,19 +197,6 @@ def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         chat["entities"] = {model: model, **{who: HUMAN if who.lower() in parts.PEOPLE else model for who in others}}
         chat["chat_settings"]["pairs"] = [" | ".join(sorted(ids))]
         yield {**chat, "dialogue_id": dialogue_id}
-
-
-def _model_chat(data: Mapping[str, Any], where: str) -> dict[str, Any]:
-    said = []
-    for act in acts_of(data["dialog"], where):
-        index = act.data.get("agent_idx")
-        said.append((("human", "bot")[(index if isinstance(index, int) else act.speaker) % 2], parts.text_of(act.data)))
-    chat = _ours(said, "model_chat")
-    model = data["task_description"].get("model_nickname")
-    chat["entities"] = {
-        who: HUMAN if who == "human" else str(model) for who in {who for who, _ in said} if who == "human" or model
-    }
-    return {**chat, "dialogue_id": _id(data)}
 
 
 def _sides(data: Mapping[str, Any]) -> dict[str, tuple[Any, list[Any]]]:

@@ -56,10 +56,6 @@ class SeenImage:
     alt: str = ""
 
 
-def is_digest(text: str) -> bool:
-    return _DIGEST.fullmatch(text) is not None
-
-
 def images_in(given: Any) -> tuple[SeenImage, ...]:
     """The pictures in a list of a model's answer: data URLs, objects with ``url``, or chat completions' content parts."""
     return tuple(filter(None, map(_image_in, given if isinstance(given, list) else ())))
@@ -167,7 +163,7 @@ class ImageStore:
 
     def read(self, digest: str) -> bytes | None:
         """The content of a picture; None: it is not here, or that is no digest."""
-        if not is_digest(digest):
+        if _DIGEST.fullmatch(digest) is None:
             return None
         with self._lock:
             if digest in self._waiting:

@@ -32,7 +32,27 @@ def without_markdown(text: str) -> str:
     """``text`` without signs, addresses and tags; numbers of a list stay, cells of a table are joined by commas."""
     if not may_be_markdown(text):
         return text
-    shown = put_back("\n".join(_lines(parsed(text))))
+    lines: list[str] = []
+    numbers = ""
+    row: list[str] | None = None
+    for token in parsed(text):
+        if token.type == "list_item_open":
+            # Of a list within a list the number of the outer one may still wait for its words.
+            numbers += f"{token.info}{token.markup} " if token.info else ""
+        elif token.type == "tr_open":
+            row = []
+        elif token.type in ("inline", "fence") and row is not None:
+            row.append(_words(token))
+        else:
+            words = ""
+            if token.type == "tr_close":
+                words, row = ", ".join(row or ()), None
+            elif token.type in ("inline", "fence"):
+                words = _words(token)
+            if words.strip() or (token.type == "list_item_close" and numbers):
+                lines.append(numbers + words)
+                numbers = ""
+    shown = put_back("\n".join(lines))
     return text if shown.split() == text.split() else shown
 
 
@@ -51,7 +71,15 @@ def parsed(text: str, *, keep_maths: bool = False) -> list[Any]:
     """markdown-it's tokens of ``text``, to be :func:`put_back`; ``keep_maths``: LaTeX is no markdown."""
     known = _MATHS.sub(_all_hidden, text) if keep_maths else text
     sure = _DOUBTFUL.sub(_hidden_from_parser, _DEEP.sub(_all_hidden, known))
-    tokens: list[Any] = _parser(any_address=keep_maths).parse(_without_short_tables(sure))
+    # A table with a row that is wider than its head is none: its last cells would be lost.
+    lines = sure.split("\n")
+    widest_below = 0
+    for at in range(len(lines) - 1, 0, -1):
+        line, width = lines[at], _cells(lines[at])
+        if "|" in line and "-" in line and not line.strip(" \t|:-") and widest_below > _cells(lines[at - 1]):
+            lines[at] = line.translate(_HIDE)
+        widest_below = max(widest_below, width)
+    tokens: list[Any] = _parser(any_address=keep_maths).parse("\n".join(lines))
     return tokens
 
 
@@ -74,18 +102,6 @@ def _python_names() -> frozenset[str]:
     return frozenset([*dir(type), *dir(int), *dir(dict), *(f"__{name}__" for name in others.split())])
 
 
-def _without_short_tables(text: str) -> str:
-    """A table with a row that is wider than its head is none: its last cells would be lost."""
-    lines = text.split("\n")
-    widest_below = 0
-    for at in range(len(lines) - 1, 0, -1):
-        line, width = lines[at], _cells(lines[at])
-        if "|" in line and "-" in line and not line.strip(" \t|:-") and widest_below > _cells(lines[at - 1]):
-            lines[at] = line.translate(_HIDE)
-        widest_below = max(widest_below, width)
-    return "\n".join(lines)
-
-
 def _cells(row: str) -> int:
     return len(re.findall(r"(?<!\\)\|", row.strip().strip("|"))) + 1
 
@@ -100,30 +116,6 @@ def _parser(*, any_address: bool = False) -> Any:
     if any_address:
         parser.validateLink = lambda url: True
     return parser.disable(["code", "reference", "lheading", "html_block"])
-
-
-def _lines(tokens: Iterable[Any]) -> list[str]:
-    lines: list[str] = []
-    numbers = ""
-    row: list[str] | None = None
-    for token in tokens:
-        if token.type == "list_item_open":
-            # Of a list within a list the number of the outer one may still wait for its words.
-            numbers += f"{token.info}{token.markup} " if token.info else ""
-        elif token.type == "tr_open":
-            row = []
-        elif token.type in ("inline", "fence") and row is not None:
-            row.append(_words(token))
-        else:
-            words = ""
-            if token.type == "tr_close":
-                words, row = ", ".join(row or ()), None
-            elif token.type in ("inline", "fence"):
-                words = _words(token)
-            if words.strip() or (token.type == "list_item_close" and numbers):
-                lines.append(numbers + words)
-                numbers = ""
-    return lines
 
 
 def _words(token: Any) -> str:

@@ -195,7 +195,25 @@ def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
             cuts.append((len(text[:start].rstrip()) if all(idle[at:]) else start, end))
         elif any(start <= mask.start < end for mask in masks):
             cuts += _cuts_in(text, masks, start, end, idle[at])
-    return _with_cuts(text, masks, cuts)
+    widened: list[Mask] = []
+    for start, end in _joined(cut for cut in cuts if cut[0] < cut[1]):
+        within = [mask for mask in masks if start <= mask.start < end]
+        if not within:
+            continue
+        begins = start == 0 or text[:start].rstrip(' "“(')[-1:] in (".", "!", "?", "…", "\n", "")
+        masked = any(mask.start == end for mask in masks)
+        capital = begins and text[start].isupper() and text[end : end + 1].islower() and not masked
+        widened.append(
+            Mask(
+                start=start,
+                end=end + capital,
+                original=text[start : end + capital],
+                replacement=text[end].upper() if capital else "",
+                kind=within[0].kind,
+            )
+        )
+    kept = [mask for mask in masks if not any(cut.start <= mask.start < cut.end for cut in widened)]
+    return sorted([*kept, *widened], key=lambda mask: mask.start)
 
 
 def _is_idle(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
@@ -279,28 +297,6 @@ def _cut_of(text: str, before: _Clause | None, run: Sequence[_Clause], after: _C
     if len(separator) > len(next_separator) or " " not in text[before.start : before.end]:
         return first.start, after.start
     return first.lead, last.end
-
-
-def _with_cuts(text: str, masks: Sequence[Mask], cuts: Sequence[tuple[int, int]]) -> list[Mask]:
-    widened: list[Mask] = []
-    for start, end in _joined(cut for cut in cuts if cut[0] < cut[1]):
-        within = [mask for mask in masks if start <= mask.start < end]
-        if not within:
-            continue
-        begins = start == 0 or text[:start].rstrip(' "“(')[-1:] in (".", "!", "?", "…", "\n", "")
-        masked = any(mask.start == end for mask in masks)
-        capital = begins and text[start].isupper() and text[end : end + 1].islower() and not masked
-        widened.append(
-            Mask(
-                start=start,
-                end=end + capital,
-                original=text[start : end + capital],
-                replacement=text[end].upper() if capital else "",
-                kind=within[0].kind,
-            )
-        )
-    kept = [mask for mask in masks if not any(cut.start <= mask.start < cut.end for cut in widened)]
-    return sorted([*kept, *widened], key=lambda mask: mask.start)
 
 
 NAME_MASK = "[name]"

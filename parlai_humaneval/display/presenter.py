@@ -229,9 +229,8 @@ class Presenter:
         more: list[masking.Place] = [(start, end, "ai_disclosure") for start, end in found]
         if self.response_filter is not None:
             more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
-        return (
-            masking.to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]) if more else masks
-        )
+        places = [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]
+        return masking.to_masks(looks, places) if more else masks
 
     def _displayed_words(self, looks: str) -> str:
         markup = markup_of(looks) if self.appearance == "markdown" else None

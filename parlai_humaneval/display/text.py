@@ -124,9 +124,8 @@ def unspaced_runs(text: str) -> list[str]:
 
 def foreign_script(text: str) -> str | None:
     """The script of most letters of ``text``, as “Arabic”, where it is none that phrases are written in; None: it is one."""
-    found = Counter(
-        unicodedata.name(letter, "?").split()[0] for letter in text if letter.isalpha() and not letter.isascii()
-    )
+    foreign = (letter for letter in text if letter.isalpha() and not letter.isascii())
+    found = Counter(unicodedata.name(letter, "?").split()[0] for letter in foreign)
     script, letters = next(iter(found.most_common(1)), ("", 0))
     if script in _SCRIPTS or letters <= sum(map(str.isalpha, text)) / 2:
         return None
@@ -225,7 +224,26 @@ def parted(text: str) -> Parted:
             return Parted(match["reply"], (match["thoughts"].strip(),) if match["thoughts"] else ())
     if _BARE_HARMONY_CUT.match(text):
         return Parted("", (text.strip().removeprefix("analysis"),), is_open=True)
-    return _of_tags(text)
+    said = ""
+    thoughts: list[str] = []
+    rest = text
+    for _ in range(MOST_ROUNDS):
+        code = Code(rest)
+        closing = _first_mark(_CLOSING, rest, code, partial(_closes, said))
+        opening = _first_mark(_OPENING, rest, code, partial(_opens, said))
+        if closing is not None and (opening is None or closing.start() < opening.start()):
+            thoughts.append(said + rest[: closing.start()])  # the chat template had begun them
+            said, rest = "", rest[closing.end() :]
+            continue
+        if opening is None:
+            break
+        end = _end_of(opening)
+        said += rest[: opening.start()]
+        thoughts.append(rest[opening.end() : end.start() if end else None])
+        rest = rest[end.end() :] if end else ""
+        if end is None:
+            return Parted(said, _stripped(thoughts), is_open=True)
+    return Parted(said + rest, _stripped(thoughts))
 
 
 def without_thoughts(text: str) -> str:
@@ -272,29 +290,6 @@ def _of_harmony(text: str) -> Parted | None:
             continue
         (said if message["channel"] == "final" else thoughts).append(message["content"].strip())
     return Parted("\n".join(said), tuple(filter(None, thoughts)), is_open=not said)
-
-
-def _of_tags(text: str) -> Parted:
-    said = ""
-    thoughts: list[str] = []
-    rest = text
-    for _ in range(MOST_ROUNDS):
-        code = Code(rest)
-        closing = _first_mark(_CLOSING, rest, code, partial(_closes, said))
-        opening = _first_mark(_OPENING, rest, code, partial(_opens, said))
-        if closing is not None and (opening is None or closing.start() < opening.start()):
-            thoughts.append(said + rest[: closing.start()])  # the chat template had begun them
-            said, rest = "", rest[closing.end() :]
-            continue
-        if opening is None:
-            break
-        end = _end_of(opening)
-        said += rest[: opening.start()]
-        thoughts.append(rest[opening.end() : end.start() if end else None])
-        rest = rest[end.end() :] if end else ""
-        if end is None:
-            return Parted(said, _stripped(thoughts), is_open=True)
-    return Parted(said + rest, _stripped(thoughts))
 
 
 def _stripped(thoughts: Iterable[str]) -> tuple[str, ...]:

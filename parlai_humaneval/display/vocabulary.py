@@ -81,9 +81,6 @@ class Words(BaseModel, extra="forbid"):
     languages: dict[str, LanguageWords] = Field(default_factory=dict)
     """Language → its words."""
 
-    def with_more(self, more: Words) -> Words:
-        return Words.model_validate(_joined(self.model_dump(), more.model_dump()))
-
     def phrases(self, part: str, names: Mapping[str, patterns.Part]) -> Iterator[patterns.Phrase]:
         """Those of all languages in a ``part`` of :data:`PHRASES`; a VocabularyError where one cannot be read."""
         for code, language in self.languages.items():
@@ -111,7 +108,7 @@ def vocabulary_with(path: Path) -> Vocabulary:
     data = read_yaml(path, "expected a YAML file like data/disclosures.yaml", VocabularyError)
     own = validated(Words, {} if data is None else data, path, error=VocabularyError)
     try:
-        vocabulary = Vocabulary(packaged().words.with_more(own))
+        vocabulary = Vocabulary(Words.model_validate(_joined(packaged().words.model_dump(), own.model_dump())))
         changed = Words(languages={code: vocabulary.words.languages[code] for code in own.languages})
         for part in PHRASES:
             list(changed.phrases(part, {NAME: patterns.Part("name"), MAKER: patterns.Part("maker")}))

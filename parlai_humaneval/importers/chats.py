@@ -303,7 +303,18 @@ def _turn(task_data: Mapping[str, Any], before: int) -> int:
 
 def _chosen_and_other(of_turn: Row, exchange: _Exchange, models: tuple[str, str], top: str | None) -> tuple[Row, Row]:
     where, data = exchange.bot.where, exchange.bot.data
-    chosen, other = (_candidate(data, name, models, where) for name in ("accepted_bot_data", "not_accepted_bot_data"))
+    rows: list[Row] = []
+    for name, flag in (("accepted_bot_data", 1), ("not_accepted_bot_data", 0)):
+        candidate, inside = required(data, name, dict, where), f"{where}.{name}"
+        model = required(candidate, "id", str, inside)
+        if model not in models:
+            raise UnreadableUnit(
+                f"id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description", where=inside
+            )
+        said = {"text": required(candidate, "text", str, inside), "candidate_id": f"model_{models.index(model) + 1}"}
+        place = 0 if top is None else 1 if model == top else 2
+        rows.append({"model": model, **said, "position": place, "selected": flag, "continued": flag})
+    chosen, other = rows
     choice = required(data, "human_choice", str, where)
     if choice != chosen["model"] or choice == other["model"]:
         raise UnreadableUnit(
@@ -313,18 +324,4 @@ def _chosen_and_other(of_turn: Row, exchange: _Exchange, models: tuple[str, str]
         )
     # Not failed, so that a place which is not known is not taken for a reply that was not shown.
     shared = {**of_turn, "reason": optional(data, "human_justification", str, where), "failed": 0}
-    for row, flag in ((chosen, 1), (other, 0)):
-        row |= {"position": 0 if top is None else 1 if row["model"] == top else 2, "selected": flag, "continued": flag}
     return {**shared, **chosen}, {**shared, **other}
-
-
-def _candidate(data: Mapping[str, Any], name: str, models: tuple[str, str], where: str) -> Row:
-    candidate = required(data, name, dict, where)
-    inside = f"{where}.{name}"
-    model = required(candidate, "id", str, inside)
-    if model not in models:
-        raise UnreadableUnit(
-            f"id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description", where=inside
-        )
-    text = required(candidate, "text", str, inside)
-    return {"model": model, "text": text, "candidate_id": f"model_{models.index(model) + 1}"}

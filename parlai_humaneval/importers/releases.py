@@ -228,7 +228,10 @@ def _read(
             left_out[f"rows that hold no answer of {release.name}"] += 1
             continue
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
-        answers = list(_answers(form, row, by_key))
+        answers: list[Data] = [{}]
+        if form.criteria:
+            told = fields.criteria_in(row, {**form.criteria, "keys": by_key})
+            answers = [{name: one, value: given, "criterion": one, **rater} for one, rater, given in told]
         flat = form.criteria is not None and not form.criteria["at"]
         rated = {answer["criterion"] for answer in answers if answer and flat}
         if form.passing or form.known:
@@ -247,8 +250,8 @@ def _read(
                 cells["simulated"] = 1
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
             raters.add(answer.get("rater_name", ""))
-            told = {**further, **named, **cells}
-            made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
+            whole = {**further, **named, **cells}
+            made.append(({**whole, **{one: plain_cell(whole[one]) for one in whole.keys() & {name}}}, row))
     made = [one for answer, row in made for one in _out_of_buckets(answer, row, value)]
     compared, guesses = _rankings(made, name, value, in_order=form.gather) if name else ([], [])
     made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
@@ -386,16 +389,6 @@ def _filled(inside: Any) -> bool:
     """Whether objects and lists hold anything."""
     held = inside.values() if isinstance(inside, Mapping) else inside
     return any(map(_filled, held)) if isinstance(inside, (Mapping, list)) else inside not in (None, "")
-
-
-def _answers(form: Form, row: Data, by_key: Mapping[str, Any]) -> Iterator[Data]:
-    """What one row holds by criterion; a row of one answer as it is."""
-    if form.criteria is None:
-        yield {}
-        return
-    name, value = ANSWERS[form.table]
-    for criterion, rater, answer in fields.criteria_in(row, {**form.criteria, "keys": by_key}):
-        yield {name: criterion, value: answer, "criterion": criterion, **rater}
 
 
 def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:

@@ -253,22 +253,20 @@ def of_state(state: Mapping[str, Any], where: str, **known: Any) -> Unit | LeftO
         # Beginning and end as Mephisto 1.x (metadata) and earlier ones (times) keep them.
         kept = state.get("metadata") or state.get("times") or {}
         times = _times(kept.get("task_start"), kept.get("task_end"))
-        return Unit(where, _merged(state.get("inputs"), outputs["final_data"], where), **{**times, **known})
+        inputs, answers = state.get("inputs"), outputs["final_data"]
+        if not isinstance(inputs, list) or not isinstance(answers, list) or len(inputs) != len(answers):
+            raise UnreadableUnit("inputs and outputs.final_data are not two lists of the same length", where=where)
+        if not all(isinstance(one, dict) for one in (*inputs, *answers)):
+            raise UnreadableUnit("inputs and outputs.final_data are not lists of objects", where=where)
+        # As ParlAI's agent state merges them.
+        pairs = [{**pair, **answer} for pair, answer in zip(inputs, answers, strict=True)]
+        return Unit(where, pairs, **{**times, **known})
     messages = outputs["messages"]
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise UnreadableUnit("`outputs.messages` is not a list of objects", where=where)
     sent = [time for message in messages if (time := seconds_of(message.get("timestamp"))) is not None]
     times = _times(sent[0], sent[-1]) if sent else {}
     return _saved(_world_data(messages), where, **{**times, **known, "messages": tuple(messages)})
-
-
-def _merged(inputs: Any, answers: Any, where: str) -> list[Any]:
-    """ACUTE-Eval's pairs, each with its answer, as ParlAI's agent state merges them."""
-    if not isinstance(inputs, list) or not isinstance(answers, list) or len(inputs) != len(answers):
-        raise UnreadableUnit("inputs and outputs.final_data are not two lists of the same length", where=where)
-    if not all(isinstance(one, dict) for one in (*inputs, *answers)):
-        raise UnreadableUnit("inputs and outputs.final_data are not lists of objects", where=where)
-    return [{**pair, **answer} for pair, answer in zip(inputs, answers, strict=True)]
 
 
 def _times(first: Any, last: Any) -> dict[str, Any]:

@@ -207,7 +207,15 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
     if wide.kind == "ranks":
         seen.columns.update(dict.fromkeys(SIDES, f"every pair of {listed}"))
         seen.columns["winner"] = "the better rank; 1 is the best"
-        return _compared(frame, wide.columns), int(frame[list(wide.columns)].isna().sum().sum())
+        given = frame.drop(columns=list(wide.columns)).to_dict("records")
+        ranks = frame[list(wide.columns)].apply(pd.to_numeric, errors="coerce")
+        rows = [
+            (index, {**row, **pair})
+            for (index, ranked), row in zip(ranks.iterrows(), given, strict=True)
+            for pair in ranked_pairs(ranked.dropna().to_dict())
+        ]
+        compared = pd.DataFrame([row for _, row in rows], index=pd.Index([index for index, _ in rows]), dtype=object)
+        return compared, int(frame[list(wide.columns)].isna().sum().sum())
     for column in (name, value):
         if column in frame.columns:
             raise TableError(f"the file has a column {column} besides", where=seen.source, try_=f"--drop {column}")
@@ -227,16 +235,6 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
         melted[name] = [wide.names[one][0] for one in melted[name]]
     empty = melted[value].isna()
     return melted[~empty], int(empty.sum())
-
-
-def _compared(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    ranks = frame[list(models)].apply(pd.to_numeric, errors="coerce")
-    kept = frame.drop(columns=list(models))
-    whole = zip(ranks.iterrows(), kept.to_dict("records"), strict=True)
-    rows = [
-        (index, {**given, **pair}) for (index, row), given in whole for pair in ranked_pairs(row.dropna().to_dict())
-    ]
-    return pd.DataFrame([row for _, row in rows], index=pd.Index([index for index, _ in rows]), dtype=object)
 
 
 def ranked_pairs(ranks: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:

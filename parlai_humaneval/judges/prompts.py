@@ -39,7 +39,16 @@ def template_trouble(template: str) -> str | None:
 
 def prompt_of(question: JudgeQuestion, template: str, answer_format: AnswerFormat) -> str:
     """The whole text. Places are filled once: braces within what was said are left alone."""
-    mark = _mark(question)
+    # Six letters that stand nowhere in what was said: nobody can end a quotation from within.
+    said = "\n".join(
+        [
+            *(reply.text for reply in question.replies),
+            *(text for one in question.conversations for text in (*one.context, *(line.text for line in one.lines))),
+        ]
+    )
+    mark = hashlib.sha256(said.encode()).hexdigest()[:6]
+    while mark in said:
+        mark = hashlib.sha256(mark.encode()).hexdigest()[:6]
     parts = {
         "conversation": "\n\n".join(_conversation(one, mark) for one in question.conversations),
         "choices": choices_of(question, mark),
@@ -129,20 +138,6 @@ def _reply(reply: Reply, letter: str, mark: str) -> str:
 
 def _marked(name: str, text: str, mark: str) -> str:
     return f"<{name} {mark}>\n{text}\n</{name} {mark}>"
-
-
-def _mark(question: JudgeQuestion) -> str:
-    """Six letters that stand nowhere in what was said: nobody can end a quotation from within."""
-    said = "\n".join(
-        [
-            *(reply.text for reply in question.replies),
-            *(text for one in question.conversations for text in (*one.context, *(line.text for line in one.lines))),
-        ]
-    )
-    mark = hashlib.sha256(said.encode()).hexdigest()[:6]
-    while mark in said:
-        mark = hashlib.sha256(mark.encode()).hexdigest()[:6]
-    return mark
 
 
 def labels_of(question: JudgeQuestion, asked: AskedQuestion) -> Mapping[str, str]:

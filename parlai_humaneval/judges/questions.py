@@ -135,7 +135,10 @@ def _asked_in_both(record: Rated, both_orders: bool) -> Iterator[JudgeQuestion]:
         if isinstance(record, JudgementRecord):
             yield from _of_item(record, order)
         else:
-            yield from _of_turns(record, order)
+            for each in record.turns:
+                if each.complete and not each.automatic and not each.continued_each:
+                    lines = _conversation(record, _went_on, before=each)
+                    yield from _of_turn(record, each, lines, order)
             at = {one.position: one.model for turn in record.turns for one in turn.candidates if one.position}
             models = [at[place] for place in (1, 2) if place in at]
             if record.verdict is not None and len(models) == 2:
@@ -159,13 +162,6 @@ def _asked_in_both(record: Rated, both_orders: bool) -> Iterator[JudgeQuestion]:
 
 
 # -- live dialogues
-
-
-def _of_turns(record: DialogueRecord, order: Order) -> Iterator[JudgeQuestion]:
-    for turn in record.turns:
-        if turn.complete and not turn.automatic and not turn.continued_each:
-            lines = _conversation(record, _went_on, before=turn)
-            yield from _of_turn(record, turn, lines, order)
 
 
 def _of_turn(record: DialogueRecord, turn: Turn, said: Conversation, order: Order) -> Iterator[JudgeQuestion]:

@@ -100,7 +100,12 @@ class _Run:
         ran, number = self.ran, len(self.waiting)
         worker = self.pool.worker(self.spec.model.name)
         while ran.stopped is None:
-            self._fill(worker.max_batch * worker.threads)
+            at_once = worker.max_batch * worker.threads
+            while self.waiting and len(self.asked) < at_once:
+                reserved = self.budget.reserve(self.waiting[0])
+                if reserved is None:
+                    break
+                self._ask(_Talk(self.pool, self.spec, self.waiting.popleft(), reserved, self.images))
             if not self.asked:
                 if self.waiting:
                     ran.stopped, ran.needed = "budget", self.budget.most_of(self.waiting[0])
@@ -114,13 +119,6 @@ class _Run:
         ran.left, ran.spent = number - ran.kept, self.budget.spent
         ran.overspent = self.budget.is_overspent
         return ran
-
-    def _fill(self, at_once: int) -> None:
-        while self.waiting and len(self.asked) < at_once:
-            reserved = self.budget.reserve(self.waiting[0])
-            if reserved is None:
-                return
-            self._ask(_Talk(self.pool, self.spec, self.waiting.popleft(), reserved, self.images))
 
     def _ask(self, talk: _Talk) -> None:
         child, dialogue = talk.next()
@@ -198,7 +196,13 @@ class _Talk:
         self._replies.append(reply.text)
         self._said = without_thoughts(reply.text)
         self._seconds += reply.latency_s
-        self._count(reply)
+        info = reply.info or ReplyInfo()
+        told = (info.prompt_tokens, info.completion_tokens)
+        said = (sum(tokens_of(line.text) for line in self._dialogue), tokens_of(reply.text))
+        self._estimated |= None in told
+        for place, (known, guessed) in enumerate(zip(told, said, strict=True)):
+            self._tokens[place] += guessed if known is None else known
+        self._infos.append(info)
         if self._spec.answer_format == "score":
             try:
                 self._scores.append(read_score(self._said))
@@ -218,15 +222,6 @@ class _Talk:
             self._reminded = True
             return False
         return True
-
-    def _count(self, reply: Answer) -> None:
-        info = reply.info or ReplyInfo()
-        told = (info.prompt_tokens, info.completion_tokens)
-        said = (sum(tokens_of(line.text) for line in self._dialogue), tokens_of(reply.text))
-        self._estimated |= None in told
-        for place, (known, guessed) in enumerate(zip(told, said, strict=True)):
-            self._tokens[place] += guessed if known is None else known
-        self._infos.append(info)
 
     @property
     def cost(self) -> float:

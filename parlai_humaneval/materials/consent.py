@@ -53,9 +53,8 @@ class Consent(BaseModel, extra="forbid"):
         paragraphs = [part for part in value.split("\n\n") if part.strip()] if isinstance(value, str) else value
         if not isinstance(paragraphs, list):
             return paragraphs
-        return [
-            {"heading": "", "lines": [" ".join(part.split())]} if isinstance(part, str) else part for part in paragraphs
-        ]
+        parts = (" ".join(part.split()) if isinstance(part, str) else part for part in paragraphs)
+        return [{"heading": "", "lines": [part]} if isinstance(part, str) else part for part in parts]
 
     @cached_property
     def digest(self) -> str:

@@ -53,13 +53,10 @@ def register_scripts(script: Any) -> None:
                 logging.warning(f"parlai-humaneval: {module} cannot be imported: {error}")
 
     script.setup_script_registry = setup_script_registry
-    script.superscript_main = _told_on_the_command_line(script.superscript_main)
-
-
-def _told_on_the_command_line(superscript_main: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function; called as the command ``parlai``, it tells this package's expected errors in a sentence."""
+    superscript_main = script.superscript_main
 
     def main(args: Sequence[str] | None = None) -> Any:
+        """Called as the command ``parlai``, it tells this package's expected errors in a sentence."""
         if args is not None:  # a program calls it, and may want to catch them
             return superscript_main(args)
         try:
@@ -67,7 +64,7 @@ def _told_on_the_command_line(superscript_main: Callable[..., Any]) -> Callable[
         except HumanevalError as error:
             sys.exit(f"Error: {error}")
 
-    return main
+    script.superscript_main = main
 
 
 def find_presets(opt: Any) -> None:

@@ -155,9 +155,8 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     def title(self) -> str:
         """The technique as the papers name it."""
         if registry.recorded_as(self.technique) == registry.PW_DIALOG.name:
-            return {"human_bot": "PW-Dialog (human–bot)", "self_chat": "PW-Dialog (self-chat)"}.get(
-                self.setting or "", self.entry.title
-            )
+            titles = {"human_bot": "PW-Dialog (human–bot)", "self_chat": "PW-Dialog (self-chat)"}
+            return titles.get(self.setting or "", self.entry.title)
         if self.technique != "sata":
             return self.entry.title
         kind = {"soba": "SOBA", "sata_user": "SATA-User"}.get(self.setting or "", "SATA-Random")

@@ -32,11 +32,6 @@ class Layout:
     sets: int
     likeness: Clustering
 
-    @property
-    def per_worker(self) -> float:
-        """Observations that a worker gives to a sample."""
-        return self.likeness.per_worker
-
 
 def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
     """Of a question that is filled up. ``ranking``: turns that show two of several models tell of all, as in reports;
@@ -69,7 +64,15 @@ def _tests(inputs: PlanInputs, ranking: bool) -> tuple[designs.Design, int, floa
     if habits.measures == "share":
         if liu or models == 1:
             return _one_proportion(inputs), models, inputs.alpha, models, turns
-        return _two_proportions(inputs), pairs, each, models, turns
+        baseline, gap = inputs.baseline, inputs.gap or 0.0
+        better, worse = baseline + gap / 2, baseline - gap / 2
+        if not 0 < worse < better < 1:
+            raise PlanError(
+                f"two models {gap:g} apart around the baseline {baseline:g} would be at {worse:.3g} and {better:.3g}, "
+                "beyond 0 to 1",
+                try_=_SMALLER,
+            )
+        return designs.TwoProportions(better, worse), pairs, each, models, turns
     if habits.measures == "score":
         per_model = max(1.0, held / (models + inputs.degraded))
         return designs.TwoScores(inputs.gap or 0.0, models, per_model), pairs, each, models, per_model
@@ -123,18 +126,6 @@ def _one_proportion(inputs: PlanInputs) -> designs.OneProportion:
             f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1", try_=_SMALLER
         )
     return max(possible, key=lambda design: design.size(inputs.alpha, inputs.power))
-
-
-def _two_proportions(inputs: PlanInputs) -> designs.TwoProportions:
-    baseline, gap = inputs.baseline, inputs.gap or 0.0
-    better, worse = baseline + gap / 2, baseline - gap / 2
-    if not 0 < worse < better < 1:
-        raise PlanError(
-            f"two models {gap:g} apart around the baseline {baseline:g} would be at {worse:.3g} and {better:.3g}, "
-            "beyond 0 to 1",
-            try_=_SMALLER,
-        )
-    return designs.TwoProportions(better, worse)
 
 
 @dataclass(frozen=True)
@@ -240,7 +231,7 @@ def judge_saving(question: PlanInputs, found: Layout, n: int, collected: Collect
     correlation = math.sin(math.pi * above) if question.habits.measures == "score" else above / (1 - chance)
     explained = correlation**2
     share = (effect - explained) / (effect - explained / JUDGED)
-    fewest = math.ceil(designs.MIN_WORKERS * found.per_worker * found.likeness.workers_an_effective_one)
+    fewest = math.ceil(designs.MIN_WORKERS * found.likeness.per_worker * found.likeness.workers_an_effective_one)
     needed = min(n, max(math.ceil(n * share), fewest))
     left = collection(question, needed, found.sets)
     saved = {"saved_dialogues": collected.dialogues - left.dialogues, "saved_judgements": (n - needed) * found.sets}

@@ -243,7 +243,7 @@ class MadeStudies:
 def made_studies(question: PlanInputs, found: Layout, n: int) -> MadeStudies:
     """Studies of ``n`` judgements a sample; the question is filled up. Raises PlanError."""
     names = tuple(f"model {number + 1:02d}" for number in range(question.models or 1))
-    of_sample = max(2, math.ceil(n / found.per_worker - 1e-9))
+    of_sample = max(2, math.ceil(n / found.likeness.per_worker - 1e-9))
     sizes = shared_out(n, of_sample, found.likeness.inequality)
     workers = len(sizes) * (1 if found.design.crossed else found.design.samples)
     if question.habits.measures == "score":

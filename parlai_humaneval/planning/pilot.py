@@ -262,9 +262,7 @@ def _left(tables: Tables, measure: correlations.Measure) -> dict[str, Any]:
     """Of all workers who began something, those who left something: nothing, where the tables do not say."""
     both = (frame[["worker_id", "technique", "status"]] for frame in (tables.dialogues, tables.judgements))
     rows = pd.concat(both)
-    rows = rows[
-        rows["technique"].fillna("").isin([measure.technique, ""]).to_numpy(dtype=bool) & rows["status"].notna()
-    ]
+    rows = rows[rows["technique"].fillna("").isin([measure.technique, ""]).to_numpy(dtype=bool)]
     rows = rows[rows["status"].isin(["complete", "partial"]).to_numpy(dtype=bool)]
     if rows.empty:
         return {}

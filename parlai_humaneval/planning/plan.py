@@ -154,9 +154,9 @@ def plan_study(inputs: PlanInputs) -> Plan:
         n_per_sample=n,
         tests=found.tests,
         alpha_per_test=found.alpha,
-        per_worker=found.per_worker,
+        per_worker=likeness.per_worker,
         design_effect=likeness.at(n).effect,
-        effective_workers=design.groups(n, found.per_worker) / likeness.workers_an_effective_one,
+        effective_workers=design.groups(n, likeness.per_worker) / likeness.workers_an_effective_one,
         test=design.test,
         analysis=sentence("analysis", **facts),
         exact_first=exact and exact[0],
@@ -327,24 +327,22 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanEr
         settings = tuple(setting for setting in habits.settings if setting != "sata_user") or (None,)
         for setting in settings if recorded_as(technique) == technique else ():
             try:
-                plans.append(plan_study(_with(inputs, technique, setting)))
+                own = technique == inputs.technique
+                update: dict[str, object] = {"technique": technique, "setting": setting}
+                if not own or (inputs.setting and setting != inputs.setting):
+                    update = {**_OF_ONE_TECHNIQUE, **update}
+                gap = inputs.filled().gap if inputs.gap is None else inputs.gap
+                # Pairs under every technique: a test of all models at once says less, and needs fewer.
+                tests = inputs.tests if inputs.method == "liu2023" else "pairs"
+                alone = ask(**{**inputs.model_dump(), "gap": gap, "tests": tests, **update, "judge_agreement": None})
+                # An agreement that chance reaches under this technique is no reason to have no plan of people's answers.
+                helps = inputs.judge_agreement is not None and inputs.judge_agreement > chance_agreement(alone)
+                plans.append(
+                    plan_study(alone.model_copy(update={"judge_agreement": inputs.judge_agreement}) if helps else alone)
+                )
             except PlanError as error:
                 impossible[f"{technique} {setting or ''}".strip()] = error
     return sorted(plans, key=lambda plan: (plan.hours, plan.cost, plan.title)), impossible
-
-
-def _with(inputs: PlanInputs, technique: str, setting: str | None) -> PlanInputs:
-    own = technique == inputs.technique
-    update: dict[str, object] = {"technique": technique, "setting": setting}
-    if not own or (inputs.setting and setting != inputs.setting):
-        update = {**_OF_ONE_TECHNIQUE, **update}
-    gap = inputs.filled().gap if inputs.gap is None else inputs.gap
-    # Pairs under every technique: a test of all models at once says less, and needs fewer.
-    tests = inputs.tests if inputs.method == "liu2023" else "pairs"
-    alone = ask(**{**inputs.model_dump(), "gap": gap, "tests": tests, **update, "judge_agreement": None})
-    # An agreement that chance reaches under this technique is no reason to have no plan of people's answers.
-    helps = inputs.judge_agreement is not None and inputs.judge_agreement > chance_agreement(alone)
-    return alone.model_copy(update={"judge_agreement": inputs.judge_agreement}) if helps else alone
 
 
 def comparison_notes(plans: Sequence[Plan]) -> list[str]:

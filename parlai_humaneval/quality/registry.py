@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from parlai_humaneval._util.errors import HumanevalError, misspelt
 from parlai_humaneval.quality import answers
@@ -100,9 +100,7 @@ _JUDGEMENTS = (
 JUDGEMENT_CHECKS: dict[str, JudgementCheck] = {check.name: check for check in _JUDGEMENTS}
 """Name → check on judgements of finished dialogues; all are on workers."""
 
-CHECKS: dict[str, Check] = {check.name: check for check in (*_ALL, *_JUDGEMENTS)} | {
-    check.name: check for check in _ALL
-}
+CHECKS: dict[str, Check] = {check.name: check for check in (*_ALL, *_JUDGEMENTS, *_ALL)}
 """Name → check. ``too_fast`` is one of live dialogues and, in :data:`JUDGEMENT_CHECKS`, one of judgements."""
 
 EVERYWHERE = ("too_fast",)
@@ -180,11 +178,7 @@ def checked(records: Sequence[Rated], names: Iterable[str] | None = None) -> Non
             record.checks.update({verdict.check: verdict.model_dump() for verdict in verdicts})
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Failure(_Model):
+class Failure(BaseModel, extra="forbid"):
     """A check that failed, and on what: one dialogue, or (``dialogue_id`` None) the worker as a whole."""
 
     check: str
@@ -193,7 +187,7 @@ class Failure(_Model):
     reason: str
 
 
-class CheckCount(_Model):
+class CheckCount(BaseModel, extra="forbid"):
     """What one check did. Checks overlap: a dialogue that fails two is counted in both rows.
 
     ``judged`` and ``not_judged`` count dialogues, or workers for a check on workers (``too_fast`` is both).
@@ -212,7 +206,7 @@ class CheckCount(_Model):
     judgements_removed: int = 0
 
 
-class Exclusions(_Model):
+class Exclusions(BaseModel, extra="forbid"):
     """Who and what is left out, by which check and why.
 
     ``scope``: worker, where one failure leaves out all that the worker did; dialogue, where a failed dialogue goes
@@ -239,9 +233,8 @@ def exclude(
     """Split off what fails a check."""
     wanted = None if checks is None else known_checks(checks)
     judged = _Judged(records, [check_dialogue(record, wanted) for record in records], check_workers(records, wanted))
-    names = (
-        dict.fromkeys(name for record in records for name in names_for(record, wanted)) if wanted is None else wanted
-    )
+    of_each = dict.fromkeys(name for record in records for name in names_for(record, wanted))
+    names = of_each if wanted is None else wanted
     out = judged.left_out(scope)
     gone = [record for record, is_out in zip(records, out, strict=True) if is_out]
     failures = judged.failures()

@@ -82,9 +82,8 @@ def best_of_pairs(
     together = [name for name in named if name in met - below]
     if not together:  # each lost to another one, in a circle
         return None
-    first = (
-        _first(together, models, pairs) if order is None else order.first([name for name in named if name not in below])
-    )
+    above = [name for name in named if name not in below]
+    first = _first(together, models, pairs) if order is None else order.first(above)
     leader = first[0] if len(first) == 1 else None
     all_tested = sum({pair.first, pair.second} <= {*first} for pair in tested) == len(first) * (len(first) - 1) // 2
     return Best(
@@ -107,11 +106,6 @@ def _first(together: Sequence[str], models: Mapping[str, float | None], pairs: S
         return name not in ahead if value is None or other is None else isclose(value, other, abs_tol=EQUAL)
 
     return [first, *filter(is_tied, together[1:])]
-
-
-def order_words(shares: str, first: str, why: str) -> str:
-    """Why a model leads that has the smaller share: “…, but it met weaker models: …”; ``shares``: both in words."""
-    return sentence("conclusions", "order", shares=shares, first=first, why=why)
 
 
 def circles(pairs: Iterable[PairLine]) -> list[list[str]]:

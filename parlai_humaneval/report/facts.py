@@ -96,6 +96,13 @@ def facts_of(
     named = {name for frame in frames[:2] for name in unique(frame["task_name"])}
     settings = settings_of(tables)
     python = ".".join(map(str, sys.version_info[:3]))
+    known: dict[str, document.ModelFact] = {}
+    for text in unique(tables.dialogues["model_settings"]):
+        for model in _list(text):
+            if isinstance(model, dict) and "name" in model:
+                wanted = {key: model[key] for key in ("name", "description", "source", "options") if model.get(key)}
+                known.setdefault(str(model["name"]), document.ModelFact(**wanted))
+    names = sorted({*known, *models_in(tables)})
     return document.Facts(
         title=title,
         made=(now or datetime.now(timezone.utc)).isoformat(timespec="seconds"),
@@ -103,7 +110,7 @@ def facts_of(
         from_task=task is not None,
         techniques=sorted(rated) or ([task.technique] if task is not None and task.technique else []),
         include_partial=options.include_partial,
-        models=_models(tables),
+        models=[known.get(name, document.ModelFact(name=name)) for name in names],
         questions=questions_in(tables),
         statements=_statements(tables),
         designs=list(designs_of(tables)),
@@ -121,17 +128,6 @@ def facts_of(
     )
 
 
-def _models(tables: Tables) -> list[document.ModelFact]:
-    known: dict[str, document.ModelFact] = {}
-    for text in unique(tables.dialogues["model_settings"]):
-        for model in _list(text):
-            if isinstance(model, dict) and "name" in model:
-                wanted = {key: model[key] for key in ("name", "description", "source", "options") if model.get(key)}
-                known.setdefault(str(model["name"]), document.ModelFact(**wanted))
-    names = sorted({*known, *models_in(tables)})
-    return [known.get(name, document.ModelFact(name=name)) for name in names]
-
-
 def questions_in(tables: Tables) -> list[document.Question]:
     """What was asked, without attention checks, in its words."""
     asked: dict[tuple[str, str, str], None] = {}
@@ -145,9 +141,8 @@ def questions_in(tables: Tables) -> list[document.Question]:
         for technique, metric, question in rows.fillna("").itertuples(index=False):
             for line in str(question).split("\n"):
                 asked.setdefault((str(technique), str(metric), line))
-    return [
-        document.Question(technique=technique, metric=metric, text=text) for technique, metric, text in sorted(asked)
-    ]
+    names = ("technique", "metric", "text")
+    return [document.Question(**dict(zip(names, question, strict=True))) for question in sorted(asked)]
 
 
 def _statements(tables: Tables) -> list[document.Statement]:
@@ -160,10 +155,8 @@ def _statements(tables: Tables) -> list[document.Statement]:
         found[str(criterion), str(text)] = document.Statement(**named, minimum=low, maximum=high)
     for listed in unique(tables.dialogues["turn_criteria"]):
         for one in _list(listed):
-            name, text = str(one.get("name", "")), str(one.get("text", ""))
-            found.setdefault(
-                (name, text), document.Statement(criterion=name, text=text, scale=str(one.get("scale", "")))
-            )
+            name, text, scale = (str(one.get(key, "")) for key in ("name", "text", "scale"))
+            found.setdefault((name, text), document.Statement(criterion=name, text=text, scale=scale))
     return [found[key] for key in sorted(found)]
 
 
@@ -175,10 +168,8 @@ def settings_of(tables: Tables) -> list[document.SettingFact]:
         for (technique, setting, text), own in rows.groupby(["technique", "setting", "settings"], sort=True):
             values = json_in(str(text))
             if values and isinstance(values, dict):
-                fact = document.SettingFact(
-                    technique=str(technique), setting=str(setting), values=values, units=len(own)
-                )
-                found.append(fact)
+                named = {"technique": str(technique), "setting": str(setting)}
+                found.append(document.SettingFact(**named, values=values, units=len(own)))
     return found
 
 
@@ -210,12 +201,26 @@ def registered_in(
             facts = parse_preregistration(text, "prereg")
         except PreregistrationError:  # tables from elsewhere may hold anything
             continue
-        changes = list(map(str, facts.changes({**fact.values, **_raised_cap(tables, fact)})))
+        # The cap of a study as its log last had it, which may be raised before any answer comes under it.
+        design = {"technique": fact.technique, "setting": fact.setting, "metric": fact.values.get("metric")}
+        raised = [
+            int(event["max_dialogues"])
+            for log in tables.stopping
+            if log.events and all((log.events[0].get(name) or "") == (value or "") for name, value in design.items())
+            for event in log.events
+            if event.get("event") == "extended" and isinstance(event.get("max_dialogues"), int)
+        ]
+        changes = list(map(str, facts.changes({**fact.values, **({"max_dialogues": max(raised)} if raised else {})})))
         left_out = [] if task is None or task.excluded is None else [row.check for row in task.excluded.counts]
         if task is not None and sorted(left_out) != sorted(facts.exclude):
             before, now = (", ".join(sorted(checks)) or "none" for checks in (facts.exclude, left_out))
             changes.append(f"the checks that leave raters out were {before} and are now {now}")
-        if simulated := _simulated(tables, fact):
+        # How many raters of a technique and setting were programs.
+        programs: set[str] = set()
+        for rows in (tables.dialogues, tables.judgements):
+            of_it = rows["technique"].eq(fact.technique) & rows["setting"].fillna("").eq(fact.setting)
+            programs |= set(rows.loc[of_it & is_set(rows, "simulated"), "worker_id"])
+        if simulated := len(programs):
             changes.append(f"{simulated:,} of its raters {'was' if simulated == 1 else 'were'} simulated")
         before_it = found[facts.digest].deviations if facts.digest in found else []
         found[facts.digest] = document.Registration(
@@ -230,28 +235,6 @@ def registered_in(
     ]
 
 
-def _raised_cap(tables: Tables, fact: document.SettingFact) -> dict[str, int]:
-    """The cap of a study as its log last had it, which may be raised before any answer comes under it."""
-    design = {"technique": fact.technique, "setting": fact.setting, "metric": fact.values.get("metric")}
-    raised = [
-        int(event["max_dialogues"])
-        for log in tables.stopping
-        if log.events and all((log.events[0].get(name) or "") == (value or "") for name, value in design.items())
-        for event in log.events
-        if event.get("event") == "extended" and isinstance(event.get("max_dialogues"), int)
-    ]
-    return {"max_dialogues": max(raised)} if raised else {}
-
-
-def _simulated(tables: Tables, fact: document.SettingFact) -> int:
-    """How many raters of a technique and setting were programs."""
-    programs: set[str] = set()
-    for rows in (tables.dialogues, tables.judgements):
-        of_it = rows["technique"].eq(fact.technique) & rows["setting"].fillna("").eq(fact.setting)
-        programs |= set(rows.loc[of_it & is_set(rows, "simulated"), "worker_id"])
-    return len(programs)
-
-
 def _raters(tables: Tables, options: Options, task: document.TaskFacts | None) -> document.Raters:
     dialogues, gold = tables.dialogues, is_set(tables.judgements, "gold")
     judgements, checks = tables.judgements[~gold], tables.judgements[gold]
@@ -261,9 +244,18 @@ def _raters(tables: Tables, options: Options, task: document.TaskFacts | None) -
     answered = _turns(tables)
     begun = dialogues["n_turns_started"].fillna(dialogues["n_turns"])
     kinds = rater_kinds(tables)
+    # Over turns in which something was asked: others are answered at once by the program, in 0 s.
+    turns = tables.turns
+    counts = (finished(turns) | options.include_partial) & turns["judgement_id"].isna().to_numpy(dtype=bool)
+    several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
+    choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
+    timed = turns[counts & (choice | turns["tick_choices"].notna().to_numpy(dtype=bool))].drop_duplicates(_TURN)
+    started = pd.concat([dialogues["worker_id"], judgements["worker_id"]])
+    ended = [_is_complete(_status(dialogues)), _is_complete(judgements["status"])]
+    done = started[np.concatenate(ended)]
     return document.Raters(
         workers=kinds.workers,
-        workers_finished=kinds.workers - _unfinished_workers(dialogues, judgements),
+        workers_finished=kinds.workers - len(set(started.dropna()) - set(done)),
         simulated=kinds.simulated,
         people=kinds.people,
         dialogues=_status_count(_status(dialogues)) if len(dialogues) else None,
@@ -276,7 +268,7 @@ def _raters(tables: Tables, options: Options, task: document.TaskFacts | None) -
         practice=None if task is None else task.practice,
         units_per_worker_median=float(units.median()) if len(units) else None,
         units_per_worker_most=int(units.max()) if len(units) else None,
-        median_turn_seconds=_median_turn(tables.turns, options.include_partial),
+        median_turn_seconds=median(timed["seconds"]),
         median_dialogue_seconds=median(complete["seconds"]),
         median_judgement_seconds=median(
             judgements[judgements["status"].eq("complete").to_numpy(dtype=bool)]["seconds"]
@@ -284,18 +276,6 @@ def _raters(tables: Tables, options: Options, task: document.TaskFacts | None) -
         first_day=days[0] if days else "",
         last_day=days[-1] if days else "",
     )
-
-
-def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
-    """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
-    counts = finished(turns) | include_partial
-    first_hand = turns["judgement_id"].isna().to_numpy(dtype=bool)
-    several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
-    choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
-    rows = turns[[*_TURN, "seconds"]][
-        counts & np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool) & first_hand
-    ]
-    return median(rows.drop_duplicates(_TURN)["seconds"])
 
 
 def _attention(checks: pd.DataFrame) -> document.AttentionChecks:
@@ -325,13 +305,6 @@ def _turns(tables: Tables) -> int | None:
         return None
     own = is_set(tables.turns, "complete", missing=1) & tables.turns["own_worker"].isna().to_numpy(dtype=bool)
     return len(tables.turns[_TURN][own].drop_duplicates())
-
-
-def _unfinished_workers(dialogues: pd.DataFrame, judgements: pd.DataFrame) -> int:
-    begun = pd.concat([dialogues["worker_id"], judgements["worker_id"]])
-    ended = [_is_complete(_status(dialogues)), _is_complete(judgements["status"])]
-    done = begun[np.concatenate(ended)]
-    return len(set(begun.dropna()) - set(done))
 
 
 def _is_complete(status: pd.Series[Any]) -> Flags:

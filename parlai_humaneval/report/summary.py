@@ -106,9 +106,8 @@ def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
 
 def name_of(answer: Summary) -> str:
     """“sata, soba, preference”: of what the answer is; with the question's own name where it has another."""
-    question = (
-        "" if answer.question in (answer.metric, answer.technique) or len(answer.question) > 30 else answer.question
-    )
+    known = answer.question in (answer.metric, answer.technique) or len(answer.question) > 30
+    question = "" if known else answer.question
     return ", ".join(filter(None, (answer.technique, answer.setting, answer.metric, question)))
 
 

@@ -308,7 +308,16 @@ def laid_out(table: DataTable) -> Layout:
     others = [column for column in table.columns if column.key not in of_group]
     if table.rows:
         others = [column for column in others if any(row.get(column.key) not in (None, "") for row in table.rows)]
-    columns = _told_apart(_merged(others))
+    # Two neighbours ``x_low`` and ``x_high`` of one kind become one column, with the interval.
+    shown: list[ShownColumn] = []
+    pairs = iter(zip(others, [*others, None][1:], strict=True))
+    for first, second in pairs:
+        if second is not None and _are_ends(first, second):
+            shown.append(ShownColumn((first.key, second.key), _common_label(first.label, second.label), first.kind))
+            next(pairs, None)
+        else:
+            shown.append(ShownColumn((first.key,), first.label, first.kind))
+    columns = _told_apart(shown)
     groups: dict[str, list[list[str]]] = {}
     places: dict[str, list[int]] = {}
     for place, row in enumerate(table.rows):
@@ -316,19 +325,6 @@ def laid_out(table: DataTable) -> Layout:
         groups.setdefault(title, []).append([column.cell(row) for column in columns])
         places.setdefault(title, []).append(place)
     return Layout(table, columns, groups, places)
-
-
-def _merged(columns: Sequence[TableColumn]) -> list[ShownColumn]:
-    """Two neighbours ``x_low`` and ``x_high`` of one kind become one column, with the interval."""
-    shown: list[ShownColumn] = []
-    pairs = iter(zip(columns, [*columns, None][1:], strict=True))
-    for column, after in pairs:
-        if after is not None and _are_ends(column, after):
-            shown.append(ShownColumn((column.key, after.key), _common_label(column.label, after.label), column.kind))
-            next(pairs, None)
-        else:
-            shown.append(ShownColumn((column.key,), column.label, column.kind))
-    return shown
 
 
 def _are_ends(low: TableColumn, high: TableColumn) -> bool:

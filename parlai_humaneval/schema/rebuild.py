@@ -76,7 +76,12 @@ def _rebuilt(
     for event in later:
         match event:
             case log.Resumed():
-                _note_away(record, max(0.0, event.at - last))
+                # Time until a rater resumes is nobody's, unless the record is complete: then a later part is resumed.
+                if record.status != "complete":
+                    seconds = max(0.0, event.at - last)
+                    record.interrupted, record.away_s = False, record.away_s + seconds
+                    if isinstance(record, records.DialogueRecord) and record.turns:
+                        record.turns[-1].away_s += seconds
             case log.Failed():
                 record.failure, record.finished_at = event.reason, event.at
                 if record.status != "complete":
@@ -91,15 +96,6 @@ def _rebuilt(
                 apply(record, event)
         last = event.at
     return record
-
-
-def _note_away(record: records.Rated, seconds: float) -> None:
-    """Count time until a rater resumes as nobody's, unless the record is complete: then a later part is resumed."""
-    if record.status == "complete":
-        return
-    record.interrupted, record.away_s = False, record.away_s + seconds
-    if isinstance(record, records.DialogueRecord) and record.turns:
-        record.turns[-1].away_s += seconds
 
 
 def _apply_to_dialogue(record: records.DialogueRecord, event: log.Event) -> None:

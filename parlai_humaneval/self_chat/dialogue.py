@@ -121,7 +121,14 @@ def talk(
     """Load the models, make the dialogues that ``files`` lack, and let go; models that failed are returned, and why."""
     try:
         failed = _load(pool, on_load)
-        limit_batches(pool)
+        # Hold to the ``batchsize`` that a model's options name: ParlAI's GPT-2 without a token for padding needs 1.
+        for name, spec in pool.specs.items():
+            own = spec.options.get("batchsize")
+            worker = pool.worker(name)
+            if own is not None:
+                worker.max_batch = max(1, min(int(own), worker.max_batch))
+            if worker.agent.opt.get("add_special_tokens") is False:
+                worker.max_batch = 1
         left = [file for file in files if not failed.keys() & set(file.pair)]
         return failed | talk_in(pool, left, starts, settings, on_dialogue)
     finally:
@@ -144,17 +151,6 @@ def _load(pool: ModelPool, on_load: Callable[[str], None] | None) -> dict[str, P
         except ZooError as error:
             failed[begun[-1]] = error.problems[0]
             del pool.specs[begun[-1]]
-
-
-def limit_batches(pool: ModelPool) -> None:
-    """Hold to the ``batchsize`` that a model's options name: ParlAI's GPT-2 without a token for padding needs 1."""
-    for name, spec in pool.specs.items():
-        own = spec.options.get("batchsize")
-        worker = pool.worker(name)
-        if own is not None:
-            worker.max_batch = max(1, min(int(own), worker.max_batch))
-        if worker.agent.opt.get("add_special_tokens") is False:
-            worker.max_batch = 1
 
 
 def talk_in(

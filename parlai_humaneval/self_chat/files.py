@@ -135,7 +135,16 @@ class DialogueFile:
         self.added = 0
         self._settings = settings
         self._shard = shard or WHOLE
-        self._identity = identity_of(pair, settings, specs, fingerprint, shard)
+        # All that decides what the dialogues of a file say, but for their number, as JSON holds it.
+        identity: dict[str, Any] = {
+            "pair": list(pair),
+            "settings": settings.model_dump(exclude={"num_dialogues", "start_file"}),
+            "start_file_sha256": fingerprint,
+            "models": {name: specs[name].options for name in dict.fromkeys(pair)},
+        }
+        if shard:
+            identity[SHARD] = str(shard)
+        self._identity: dict[str, Any] = json.loads(json.dumps(identity, default=str))
 
     @property
     def missing(self) -> list[int]:
@@ -189,11 +198,24 @@ class DialogueFile:
             self.numbers = []
         metadata = read_metadata(self.metadata_path) if self.path.exists() else None
         known = metadata is not None
-        metadata = metadata or new_metadata(self._identity, self.pair, self._settings)
+        metadata = metadata or {
+            "date": str(datetime.datetime.now()),
+            "opt": {"task": "self_chat", **self._settings.model_dump()},
+            "self_chat": self.pair[0] == self.pair[1],
+            "speakers": list(speaker_ids(self.pair)),
+            "version": FORMAT_VERSION,
+            "identity": dict(self._identity),
+            "runs": [],
+        }
         if self.missing or not known:  # a shard of few dialogues may have none, and is finished all the same
             # The larger number counts: fewer asked for later takes nothing away.
             metadata["opt"]["num_dialogues"] = self._settings.num_dialogues
-            metadata["runs"] = [*metadata["runs"], this_run()]
+            run = {"date": str(datetime.datetime.now()), "python": platform.python_version()}
+            for library in LIBRARIES:
+                run[library] = "unknown"
+                with contextlib.suppress(PackageNotFoundError):  # run from a checkout that is not installed
+                    run[library] = version(library)
+            metadata["runs"] = [*metadata["runs"], run]
             write_whole(self.metadata_path, json.dumps(metadata, ensure_ascii=False, indent=1) + "\n")
         with self.path.open("ab") as file:
             file.truncate(sum(len(line) for line in whole_lines(self.path)))
@@ -244,43 +266,6 @@ def read_metadata(path: Path) -> dict[str, Any] | None:
 FORMAT_VERSION = "0.1"
 SHARD = "shard"
 LIBRARIES = ("parlai-humaneval", "parlai", "torch", "transformers")
-
-
-def identity_of(
-    pair: Pair, settings: SelfChatSettings, specs: Mapping[str, ModelSpec], fingerprint: str, shard: Shard | None = None
-) -> dict[str, Any]:
-    """All that decides what the dialogues of a file say, but for their number, as JSON holds it."""
-    identity: dict[str, Any] = {
-        "pair": list(pair),
-        "settings": settings.model_dump(exclude={"num_dialogues", "start_file"}),
-        "start_file_sha256": fingerprint,
-        "models": {name: specs[name].options for name in dict.fromkeys(pair)},
-    }
-    if shard:
-        identity[SHARD] = str(shard)
-    plain: dict[str, Any] = json.loads(json.dumps(identity, default=str))
-    return plain
-
-
-def new_metadata(identity: Mapping[str, Any], pair: Pair, settings: SelfChatSettings) -> dict[str, Any]:
-    return {
-        "date": str(datetime.datetime.now()),
-        "opt": {"task": "self_chat", **settings.model_dump()},
-        "self_chat": pair[0] == pair[1],
-        "speakers": list(speaker_ids(pair)),
-        "version": FORMAT_VERSION,
-        "identity": dict(identity),
-        "runs": [],
-    }
-
-
-def this_run() -> dict[str, str]:
-    run = {"date": str(datetime.datetime.now()), "python": platform.python_version()}
-    for library in LIBRARIES:
-        run[library] = "unknown"
-        with contextlib.suppress(PackageNotFoundError):  # run from a checkout that is not installed
-            run[library] = version(library)
-    return run
 
 
 def differences(old: Any, new: Any, key: str = "") -> list[str]:

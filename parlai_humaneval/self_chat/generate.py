@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,7 +74,13 @@ def generate(
             file.begin(force=force)
             _report(file, on_progress)
         failed: dict[str, Problem] = {}
-        for group in _talking_together([file for file in files if file.missing]):
+        # Files that have a model in common: each group has its models loaded at once and no others.
+        groups: list[list[DialogueFile]] = []
+        for one in [file for file in files if file.missing]:
+            joined = [group for group in groups if any(set(one.pair) & set(other.pair) for other in group)]
+            groups = [group for group in groups if group not in joined]
+            groups.append([*(other for group in joined for other in group), one])
+        for group in groups:
             # ParlAI takes seconds to import, and nobody waits for it who has all dialogues already.
             from parlai_humaneval.models.model_pool import ModelPool
             from parlai_humaneval.self_chat.dialogue import talk
@@ -95,13 +101,3 @@ def generate(
 def _report(file: DialogueFile, on_progress: OnProgress | None) -> None:
     if on_progress:
         on_progress(GenerationProgress(file.path, file.pair, len(file.numbers), file.wanted))
-
-
-def _talking_together(files: Iterable[DialogueFile]) -> list[list[DialogueFile]]:
-    """Files that have a model in common: each group has its models loaded at once and no others."""
-    groups: list[list[DialogueFile]] = []
-    for file in files:
-        joined = [group for group in groups if any(set(file.pair) & set(other.pair) for other in group)]
-        groups = [group for group in groups if group not in joined]
-        groups.append([*(other for group in joined for other in group), file])
-    return groups

@@ -59,7 +59,15 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
         _check_counts(parts)
         pairs = {pair: [part for part in parts if part.pair == pair] for pair in dict.fromkeys(p.pair for p in parts)}
         for of_pair in pairs.values():
-            _check_alike(of_pair)
+            first = of_pair[0]
+            for other in of_pair:
+                differing = dialogue_files.differences(first.identity, other.identity)
+                if differing:
+                    raise SelfChatError(
+                        f"{first.path} and {other.path} were generated with different settings ({'; '.join(differing)}; "
+                        "“there” is the first, “now” the second)",
+                        try_="generate one of them again",
+                    )
         numbers = {pair: {number for part in of_pair for number in part.lines} for pair, of_pair in pairs.items()}
         holes = {pair: sorted({*range(_wanted(pairs[pair]))} - there) for pair, there in numbers.items()}
         missing = {pair: lacking for pair, lacking in holes.items() if lacking}
@@ -132,18 +140,6 @@ def _check_counts(parts: Sequence[_Part]) -> None:
             raise SelfChatError(what, try_="leave one of them out")
 
 
-def _check_alike(parts: Sequence[_Part]) -> None:
-    first = parts[0]
-    for part in parts:
-        differing = dialogue_files.differences(first.identity, part.identity)
-        if differing:
-            raise SelfChatError(
-                f"{first.path} and {part.path} were generated with different settings ({'; '.join(differing)}; “there” "
-                "is the first, “now” the second)",
-                try_="generate one of them again",
-            )
-
-
 def _wanted(parts: Iterable[_Part]) -> int:
     return max(int(part.metadata["opt"]["num_dialogues"]) for part in parts)
 
@@ -212,9 +208,8 @@ def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
     if metadata is None or dialogue_files.differences(metadata["identity"], parts[0].identity):
         return False
     lines = {line for part in parts for line in part.lines.values()}
-    return all(dialogue_files.SHARD in run for run in metadata["runs"]) and lines.issuperset(
-        path.read_bytes().splitlines(keepends=True)
-    )
+    is_merge = all(dialogue_files.SHARD in run for run in metadata["runs"])
+    return is_merge and lines.issuperset(path.read_bytes().splitlines(keepends=True))
 
 
 def _write(out: Path, parts: Sequence[_Part]) -> dialogue_files.GeneratedFile:
@@ -229,8 +224,7 @@ def _write(out: Path, parts: Sequence[_Part]) -> dialogue_files.GeneratedFile:
         "runs": sorted(runs, key=lambda run: str(run["date"])),
     }
     path.unlink(missing_ok=True)  # dialogues never stand beside what was said of others
-    dialogue_files.write_whole(
-        path.with_name(f"{path.stem}.metadata"), json.dumps(metadata, ensure_ascii=False, indent=1) + "\n"
-    )
+    told = json.dumps(metadata, ensure_ascii=False, indent=1) + "\n"
+    dialogue_files.write_whole(path.with_name(f"{path.stem}.metadata"), told)
     dialogue_files.write_whole(path, _joined(parts))
     return count(path, first.pair, generated=0)

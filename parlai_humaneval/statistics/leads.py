@@ -80,9 +80,8 @@ def family_tests(
     adjusted = [_gap_by_order(group, test, effects[tuple(group.models)], level) for group, test in pairs]
     told = [alike or test.clustered for alike, (_, test) in zip(adjusted, pairs, strict=True)]
     families = [family] * len(pairs)
-    of_pairs = iter(
-        zip(holm_corrected([test for _, test in pairs], families), adjusted, corrected(told, families), strict=True)
-    )
+    tests = holm_corrected([test for _, test in pairs], families)
+    of_pairs = iter(zip(tests, adjusted, corrected(told, families), strict=True))
     found = []
     for group, test in made:
         own, alike, leads = next(of_pairs) if test.of_pair else (test, None, test.clustered)

@@ -59,11 +59,11 @@ def _cell(value: Any) -> Any:
 
 def json_cell(value: object) -> str:
     """A value that is no plain cell, as JSON."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=_plain)
 
+    def plain(inside: object) -> object:
+        return inside.model_dump(mode="json") if isinstance(inside, BaseModel) else str(inside)
 
-def _plain(value: object) -> object:
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else str(value)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=plain)
 
 
 def copied(source: object, *names: str) -> Row:

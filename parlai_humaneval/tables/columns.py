@@ -301,29 +301,23 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         same = frame[key].eq(values) | (frame[key].isna() & values.isna())
         first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
         named = ", ".join(f"{name} {_plain(value)!r}" for name, value in values.items() if not pd.isna(value))
-        what, advice = _twice(frame.iloc[first], frame.iloc[second], named)
+        one, two = frame.iloc[first], frame.iloc[second]
+        differ = [
+            f"{name} {on_one_line(repr(_plain(one[name])), CELL)} and {on_one_line(repr(_plain(two[name])), CELL)}"
+            for name in map(str, one.index)
+            if one[name] is not two[name] and not (pd.isna(one[name]) and pd.isna(two[name]))
+            if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
+        ]
+        what, advice = f"are the same answer ({named})", "keep one of them"
+        if differ:
+            what = f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}"
+            advice = "keep the right one, or give them different names"
         raise TableError(
             ("rows ", first, " and ", second, f" {what}"),
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
             where=table,
             try_=(advice, HOW_REPEATS),
         )
-
-
-def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> tuple[str, str]:
-    """What is wrong with two rows of one key, and what to do: the one is too many, or they contradict each other."""
-    differ = [
-        f"{name} {on_one_line(repr(_plain(one[name])), CELL)} and {on_one_line(repr(_plain(two[name])), CELL)}"
-        for name in map(str, one.index)
-        if one[name] is not two[name] and not (pd.isna(one[name]) and pd.isna(two[name]))
-        if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
-    ]
-    if not differ:
-        return f"are the same answer ({named})", "keep one of them"
-    return (
-        f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}",
-        "keep the right one, or give them different names",
-    )
 
 
 def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cells:

@@ -206,7 +206,21 @@ class _Entries:
         judgements = {row["judgement_id"]: row for row in _rows(tables.judgements)}
         self._settings |= {one: row.get("settings", "") for one, row in judgements.items()}
         for row in _rows(tables.dialogues):
-            self._dialogue(row)
+            entry = self._entry(row["dialogue_id"], row, "rater")
+            entry.note("status", row.get("status") or ("complete" if row["complete"] else "partial"))
+            entry.note("language", row.get("language"))
+            entry.note("model", *row.get("models", "").split(";"))
+            entry.started, entry.seconds = row.get("started", ""), row.get("seconds")
+            self._settings[entry.id] = row.get("settings", "")
+            persona = json_in(row.get("persona"))
+            told = [
+                ("Topic", row.get("topic")),
+                ("Opinion of the topic", row.get("opinion")),
+                ("Failure", row.get("failure")),
+            ]
+            told += [("Persona", sentence) for sentence in (persona if isinstance(persona, list) else [])]
+            entry.about.update(((name, str(text)), None) for name, text in told if text)
+            self._of_rater(entry, row)
         for row in _rows(tables.turns):
             self._candidate(row, kind)
         of_turns = set(map(str, tables.turns["judgement_id"].dropna().unique()))
@@ -241,23 +255,6 @@ class _Entries:
         if row.get("question"):
             entry.questions.update(dict.fromkeys(row["question"].split("\n")))
         return entry
-
-    def _dialogue(self, row: Row) -> None:
-        entry = self._entry(row["dialogue_id"], row, "rater")
-        entry.note("status", row.get("status") or ("complete" if row["complete"] else "partial"))
-        entry.note("language", row.get("language"))
-        entry.note("model", *row.get("models", "").split(";"))
-        entry.started, entry.seconds = row.get("started", ""), row.get("seconds")
-        self._settings[entry.id] = row.get("settings", "")
-        persona = json_in(row.get("persona"))
-        told = [
-            ("Topic", row.get("topic")),
-            ("Opinion of the topic", row.get("opinion")),
-            ("Failure", row.get("failure")),
-        ]
-        told += [("Persona", sentence) for sentence in (persona if isinstance(persona, list) else [])]
-        entry.about.update(((name, str(text)), None) for name, text in told if text)
-        self._of_rater(entry, row)
 
     def _of_rater(self, entry: Entry, row: Row) -> None:
         """Checks and feedback, which a dialogue and a judgement have alike."""
@@ -333,20 +330,17 @@ class _Entries:
                 entry.talks[talk["id"]] = talk
         entry.seconds = entry.seconds or row.get("seconds")
         if kind == "judge":
-            self._reply_of_judge(entry, row)
+            # What a judge wrote, put to its answer on a turn, or on the whole.
+            reply = json_in(row.get("reply"))
+            words = "\n".join(map(str, reply)) if isinstance(reply, list) else str(row.get("outcome", ""))
+            number = row["item_id"].removeprefix(f"{entry.id}:")
+            key = (entry.id, int(number), row["worker_id"], row["judgement_id"]) if number.isdigit() else None
+            judged = (self._choices.get(key) if key else None) or self._answer(entry, row, "judge")
+            judged.setdefault("says", []).append(("wrote", words))
         elif not entry.turns:
             answer = self._answer(entry, row, kind)
             _put(answer, seconds=row.get("seconds"), reason=row.get("reason"))
             self.unread.append((answer, row.get("answers")))
-
-    def _reply_of_judge(self, entry: Entry, row: Row) -> None:
-        """What a judge wrote, put to its answer on a turn, or on the whole."""
-        reply = json_in(row.get("reply"))
-        words = "\n".join(map(str, reply)) if isinstance(reply, list) else str(row.get("outcome", ""))
-        number = row["item_id"].removeprefix(f"{entry.id}:")
-        key = (entry.id, int(number), row["worker_id"], row["judgement_id"]) if number.isdigit() else None
-        answer = (self._choices.get(key) if key else None) or self._answer(entry, row, "judge")
-        answer.setdefault("says", []).append(("wrote", words))
 
     def _answer(self, entry: Entry, row: Row, kind: Kind) -> Answer:
         """The answer about the whole that a row is part of."""

@@ -94,14 +94,15 @@ class InvitationDoor:
             if worker is None:
                 token = self._visitors.signed(secrets.token_hex(8))
             _let_in(invitation, self._book.refusal(invitation.invitation_id, worker))
-        return None if token is None else Entry({INVITATION: _bare(parameters[INVITATION]), VISITOR: token}, token)
+        seen = parameters[INVITATION].rstrip(MAILED)
+        return None if token is None else Entry({INVITATION: seen, VISITOR: token}, token)
 
     def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         return None
 
     def _invited(self, parameters: Parameters) -> tuple[Invitation, str | None]:
         """The invitation of an address, and the worker whom it names, if any yet. Raises BadLink."""
-        invitation_id = self._links.opened(_bare(parameters[INVITATION]))
+        invitation_id = self._links.opened(parameters[INVITATION].rstrip(MAILED))
         invitation = None if invitation_id is None else self._book.find(invitation_id)
         if invitation is None:
             raise BadLink(WRONG)
@@ -109,12 +110,8 @@ class InvitationDoor:
 
     def _visitor(self, token: str | None) -> str | None:
         """The worker whom a visitor's token names; None where it is none of ours."""
-        visitor = None if token is None else self._visitors.opened(_bare(token))
+        visitor = None if token is None else self._visitors.opened(token.rstrip(MAILED))
         return None if visitor is None else f"{NAME}:{visitor}"
-
-
-def _bare(token: str) -> str:
-    return token.rstrip(MAILED)
 
 
 @contextmanager

@@ -254,8 +254,8 @@ class InvitationStore:
         made, came = connection.execute(sql).fetchone()
         latest = max(made or 0.0, came or 0.0)
         if latest > now + CLOCK_SLACK_S:
-            newest = f"the newest invitation was created or used on {_date(latest)}"
-            what = f"the clock of this machine says {_date(now)}, but {newest}"
+            newest = f"the newest invitation was created or used on {datetime.fromtimestamp(latest):%Y-%m-%d %H:%M}"
+            what = f"the clock of this machine says {datetime.fromtimestamp(now):%Y-%m-%d %H:%M}, but {newest}"
             raise InvitationError(what, try_="set the clock, because links would otherwise be valid at the wrong time")
         return now
 
@@ -309,7 +309,3 @@ class InvitationStore:
 
     def _select(self, condition: str, *values: object) -> list[Invitation]:
         return [Invitation(*row) for row in self._database.rows(f"{_WITH_GUESTS} {condition}", values)]
-
-
-def _date(at: float) -> str:
-    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"

@@ -64,7 +64,11 @@ def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
     if isinstance(error, aws.ClientError):
         code = turk_code(error)
         answers_as_ever = code.startswith("AWS.MechanicalTurk.") or "Throttl" in code
-        return MTurkError(f"cannot {what}: {_of_response(error, code)}{'' if answers_as_ever else closed()}", code)
+        message = str(error.response.get("Error", {}).get("Message", ""))
+        by_message = [one for one in _known_errors() if "message" in one and re.search(one["message"], message)]
+        known = by_message or [one for one in _known_errors() if code in one.get("codes", ())]
+        says = known[0]["says"] if known else f"MTurk says: {message or code}"
+        return MTurkError(f"cannot {what}: {says}{'' if answers_as_ever else closed()}", code)
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError, aws.ProfileNotFound)):
         return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}{closed()}")
@@ -82,13 +86,6 @@ def turk_code(error: aws.ClientError) -> str:
     """AWS's word for an error: MTurk's own where it gives one, as it calls everything a RequestError."""
     response = error.response
     return str(response.get("TurkErrorCode") or response.get("Error", {}).get("Code", ""))
-
-
-def _of_response(error: aws.ClientError, code: str) -> str:
-    message = str(error.response.get("Error", {}).get("Message", ""))
-    by_message = [one for one in _known_errors() if "message" in one and re.search(one["message"], message)]
-    known = by_message or [one for one in _known_errors() if code in one.get("codes", ())]
-    return str(known[0]["says"]) if known else f"MTurk says: {message or code}"
 
 
 KEYS_ENV = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")

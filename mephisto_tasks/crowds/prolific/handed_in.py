@@ -208,14 +208,6 @@ SHORTEST_MESSAGE = 100  # characters that Prolific wants to read with a rejectio
 
 def differences(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
     """Between the ledger's payments and what Prolific says, to the cent."""
-    yield from _approvals(there, payments)
-    yield from _bonuses(there, payments)
-    for payment in payments:
-        if payment.state == "paying":
-            yield f"the bonus of {payment.money} for {payment.assignment} was interrupted (batch {payment.batch})"
-
-
-def _approvals(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
     noted = [one.assignment for one in payments if not one.is_bonus and one.state in ("sent", "confirmed")]
     approved = {one.id for one in there.submissions.values() if one.is_approved}
     for submission in sorted({*noted} - approved - {""}):
@@ -224,6 +216,10 @@ def _approvals(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
     strange = sorted(approved - {*noted})
     for submission in strange if len(strange) > noted.count("") else ():
         yield f"Prolific lists submission {submission} as approved (by hand or automatically), but the ledger does not"
+    yield from _bonuses(there, payments)
+    for payment in payments:
+        if payment.state == "paying":
+            yield f"the bonus of {payment.money} for {payment.assignment} was interrupted (batch {payment.batch})"
 
 
 def _bonuses(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:

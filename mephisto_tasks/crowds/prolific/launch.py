@@ -110,16 +110,13 @@ class ProlificLaunch(LinkLaunch):
     def _most_inside(self) -> int:
         blueprint = self.config.mephisto.blueprint
         most = int(blueprint.max_concurrent)
-        return min(most, int(blueprint.raters_at_a_time)) if self._is_decided else most
-
-    @property
-    def _is_decided(self) -> bool:
-        return bool(self.config.mephisto.blueprint.get("stop") == "decided")
+        return min(most, int(blueprint.raters_at_a_time)) if blueprint.get("stop") == "decided" else most
 
     @property
     def _most_open(self) -> int:
         """Places that nobody has taken, at most: never all at once where answers decide when it ends."""
-        return int(self.provider.start_places) or (self._most_inside if self._is_decided else 0)
+        is_decided = self.config.mephisto.blueprint.get("stop") == "decided"
+        return int(self.provider.start_places) or (self._most_inside if is_decided else 0)
 
     def _filters(self) -> tuple[list[quote.Filter], list[str]]:
         rules, fluent = self._rules, list(self.settings["fluent"])

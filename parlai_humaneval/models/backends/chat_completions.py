@@ -201,18 +201,6 @@ def _connect(opt: Opt, concurrency: int) -> ChatServer:
     if not model:
         what = "served_model is missing: the name by which the server calls its model (GET /models lists them)"
         raise ValueError(what)
-    address = _address(opt)
-    variable = str(opt.get("api_key_env", KEY_VARIABLE) or "").strip()
-    if variable and not is_variable_name(variable):
-        raise ValueError(not_a_name("api_key_env"))  # what was given is not told: it may be a key
-    key = os.environ.get(variable, "").strip() if variable else ""
-    if not key and variable not in ("", KEY_VARIABLE):
-        raise ValueError(f"the environment variable {variable} is not set, although api_key_env names it for the key")
-    server = Server(base_url=address, model=str(model), key_variable=variable, key=key)
-    return ChatServer(server, timeout_s=timeout_s, retries=retries, concurrency=concurrency)
-
-
-def _address(opt: Opt) -> str:
     address = str(opt.get("base_url") or os.environ.get(ADDRESS_VARIABLE) or "").strip()
     if not address:
         raise ValueError(f"base_url (or {ADDRESS_VARIABLE}) is missing: an address such as http://localhost:8000/v1")
@@ -224,7 +212,14 @@ def _address(opt: Opt) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         what = f"base_url must be an http or https address, such as http://localhost:8000/v1, not {address!r}"
         raise ValueError(what)
-    return base_of(address)
+    variable = str(opt.get("api_key_env", KEY_VARIABLE) or "").strip()
+    if variable and not is_variable_name(variable):
+        raise ValueError(not_a_name("api_key_env"))  # what was given is not told: it may be a key
+    key = os.environ.get(variable, "").strip() if variable else ""
+    if not key and variable not in ("", KEY_VARIABLE):
+        raise ValueError(f"the environment variable {variable} is not set, although api_key_env names it for the key")
+    server = Server(base_url=base_of(address), model=str(model), key_variable=variable, key=key)
+    return ChatServer(server, timeout_s=timeout_s, retries=retries, concurrency=concurrency)
 
 
 def _sampling(opt: Opt) -> dict[str, Any]:

@@ -203,8 +203,14 @@ def _explanation(path: str, error: Exception) -> ZooError:
     if kind is not None and kind not in transformers.CONFIG_MAPPING:
         what = f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not know"
         return ZooError(what, try_="install a newer transformers, or choose another model")
-    if Path(path).is_dir():
-        return _of_folder(Path(path), said)
+    if (folder := Path(path)).is_dir():
+        if not (folder / "config.json").exists():
+            return ZooError(f"{folder} has no config.json: it is not the folder of a Hugging Face model")
+        if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
+            return ZooError(f"{folder} has no weights: neither {' nor '.join(WEIGHTS)} is there")
+        if not any(folder.glob("*token*")) and not (folder / "vocab.json").exists():
+            return no_tokenizer(str(folder))
+        return ZooError(f"{folder} cannot be loaded: {said}")
     if is_folder(path):
         what = f"the folder {path} does not exist"
         return ZooError(what, try_="set hf_model to a model's folder, or to its name on Hugging Face")
@@ -218,16 +224,6 @@ def _explanation(path: str, error: Exception) -> ZooError:
         try_=f"check the name and the connection, or run `{_hub('download')} {path} --local-dir FOLDER` "
         f"elsewhere and set hf_model to that folder ({said})",
     )
-
-
-def _of_folder(folder: Path, said: str) -> ZooError:
-    if not (folder / "config.json").exists():
-        return ZooError(f"{folder} has no config.json: it is not the folder of a Hugging Face model")
-    if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
-        return ZooError(f"{folder} has no weights: neither {' nor '.join(WEIGHTS)} is there")
-    if not any(folder.glob("*token*")) and not (folder / "vocab.json").exists():
-        return no_tokenizer(str(folder))
-    return ZooError(f"{folder} cannot be loaded: {said}")
 
 
 def has_words(tokenizer: Any) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -183,7 +184,9 @@ class KvMemnnAgent(TorchRankerAgent):
         # ParlAI's constructor loads the model's file, and with it what is remembered.
         self.memory: ReplyMemory = shared["memory"] if shared else ReplyMemory(opt["memory_limit"])
         self._said_before: list[set[tuple[int, ...]]] = []
-        self._tokens: dict[str, tuple[int, ...]] = shared["tokens"] if shared else {}
+        self._tokens_of: Callable[[str], tuple[int, ...]] = (
+            shared["tokens"] if shared else cache(lambda text: tuple(self.dict.txt2vec(text)))
+        )
         super().__init__(opt, shared)
         self.id = "KvMemnn"
         self.hops: int = opt["hops"]
@@ -198,7 +201,7 @@ class KvMemnnAgent(TorchRankerAgent):
         return model
 
     def share(self) -> dict[str, Any]:
-        return {**super().share(), "memory": self.memory, "tokens": self._tokens}
+        return {**super().share(), "memory": self.memory, "tokens": self._tokens_of}
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "memory": self.memory.state()}
@@ -305,8 +308,3 @@ class KvMemnnAgent(TorchRankerAgent):
             [text for text in ranked if self._tokens_of(text) not in said] or ranked
             for ranked, said in zip(cand_preds, self._said_before, strict=True)
         ]
-
-    def _tokens_of(self, text: str) -> tuple[int, ...]:
-        if text not in self._tokens:
-            self._tokens[text] = tuple(self.dict.txt2vec(text))
-        return self._tokens[text]

@@ -289,18 +289,15 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         loss, output = super().compute_loss(batch, return_output=True)
         if batch.is_training:
             loss = self.opt["lm_coef"] * loss
-            if output[3] is not None:
-                loss = loss + self.opt["mc_coef"] * self._choice_loss(output[3], batch.has_wrong)
+            if (scores := output[3]) is not None:  # the first choice is right, in the rows that have others
+                counted = batch.has_wrong
+                target = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
+                losses = torch.nn.functional.cross_entropy(scores, target, reduction="none") * counted
+                right = (scores.argmax(1) == 0) & counted
+                self.record_local_metric("mc_loss", AverageMetric.many(losses.detach(), counted.long()))
+                self.record_local_metric("mc_acc", AverageMetric.many(right.long(), counted.long()))
+                loss = loss + self.opt["mc_coef"] * losses.sum() / counted.sum()
         return (loss, output) if return_output else loss
-
-    def _choice_loss(self, scores: Tensor, counted: Tensor) -> Tensor:
-        """Mean cross entropy of the first choice, over the ``counted`` rows; recorded as ``mc_loss`` and ``mc_acc``."""
-        target = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
-        losses = torch.nn.functional.cross_entropy(scores, target, reduction="none") * counted
-        right = (scores.argmax(1) == 0) & counted
-        self.record_local_metric("mc_loss", AverageMetric.many(losses.detach(), counted.long()))
-        self.record_local_metric("mc_acc", AverageMetric.many(right.long(), counted.long()))
-        return losses.sum() / counted.sum()
 
     def rank_eval_label_candidates(self, batch: Batch, batchsize: int) -> tuple[list[Any], list[Any]]:
         """Candidates by falling multiple-choice score, with their scores; None for an example that has none."""

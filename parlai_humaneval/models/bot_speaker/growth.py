@@ -53,19 +53,15 @@ class Growth:
         """Candidate id and text of each reply ``at`` a time in seconds; those of which nothing is shown yet are empty."""
         with self._lock:
             for place, reply in enumerate(self._replies):
-                if reply.news:
-                    self._look_at(place, reply)
+                news, reply.news = reply.news, False
+                if news and reply.answer is not None:
+                    text = "" if reply.answer.failed else self._presenter.present(reply.answer.text, self._names).text
+                    self._clock.heard(place, text, complete=True)
+                elif news and (settled := settled_end(reply.text)) != reply.looked_at:  # it is no cheap question
+                    reply.looked_at = settled
+                    self._clock.heard(place, self._presenter.settled(reply.text, self._names))
             texts = self._clock.shown(at)
             return [(self._replies[place].candidate_id, texts[place]) for place in self._order]
-
-    def _look_at(self, place: int, reply: _Heard) -> None:
-        reply.news = False
-        if reply.answer is not None:
-            text = "" if reply.answer.failed else self._presenter.present(reply.answer.text, self._names).text
-            self._clock.heard(place, text, complete=True)
-        elif (settled := settled_end(reply.text)) != reply.looked_at:  # it is no cheap question
-            reply.looked_at = settled
-            self._clock.heard(place, self._presenter.settled(reply.text, self._names))
 
     @property
     def is_over(self) -> bool:

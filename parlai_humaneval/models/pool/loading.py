@@ -181,9 +181,7 @@ def twin_of(spec: ModelSpec, loaded: Mapping[str, tuple[ModelSpec, Agent]]) -> A
         if not isinstance(agent, OutsideAgent) and mine == theirs:
             # Of the search what the zoo file says, else what was saved with the model, else the default, as ParlAI does it.
             asked = parlai_opt(spec)
-            file = Path(f"{asked.get('model_file') or ''}.opt")
-            saved = Opt.load(str(file)) if file.is_file() else {}
-            known = {**asked, **saved, **asked["override"]}
+            known = {**asked, **_saved(asked), **asked["override"]}
             opt = Opt({**agent.opt, **{key: known[key] for key in generation_options(agent) if key in known}})
             opt["override"] = asked["override"]
             # A TorchAgent reads its options from `shared`, not from what it is given beside it.
@@ -276,21 +274,18 @@ class Child:
     def _catch_up(self, dialogue: Sequence[Utterance]) -> None:
         with self.worker.observing:
             for utterance in dialogue[self._heard :]:
-                self._hear(utterance)
+                self._request = None
+                if utterance.speaker == "human":
+                    self._observe(utterance.text, utterance.extra)
+                else:
+                    if hasattr(self.agent, "self_observe"):
+                        if self.agent.observation is None:  # TorchAgent refuses to hear itself before it heard anything
+                            self._observe(None, {})
+                        said = {**utterance.extra, "id": self.agent.id, "text": utterance.text, "episode_done": False}
+                        with isolate_model_code():
+                            self.agent.self_observe(Message(said))
+                    self._observation = None
                 self._heard += 1
-
-    def _hear(self, utterance: Utterance) -> None:
-        self._request = None
-        if utterance.speaker == "human":
-            self._observe(utterance.text, utterance.extra)
-            return
-        if hasattr(self.agent, "self_observe"):
-            if self.agent.observation is None:  # TorchAgent refuses to hear itself before it heard anything
-                self._observe(None, {})
-            with isolate_model_code():
-                said = {**utterance.extra, "id": self.agent.id, "text": utterance.text, "episode_done": False}
-                self.agent.self_observe(Message(said))
-        self._observation = None
 
     def _observe(self, text: str | None, extra: Mapping[str, Any]) -> None:
         if not self._knows_persona:

@@ -12,7 +12,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -27,6 +27,9 @@ from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Reply, Request, WorkerThread
 from parlai_humaneval.schema.records import ModelHealth, ReplyInfo
+
+if TYPE_CHECKING:
+    from parlai_humaneval.models.backends.continuous import ContinuousBatch as Stream
 
 KEPT = 1000
 
@@ -80,19 +83,6 @@ class NoReply(RuntimeError):
     def __init__(self, message: str, info: ReplyInfo | None = None) -> None:
         super().__init__(message)
         self.info = info
-
-
-class Stream(Protocol):
-    """Replies under way, as ``agent.continuous()`` gives them where an agent can do so. One thread uses it."""
-
-    def __len__(self) -> int: ...
-    def join(self, asked: Mapping[Any, Any]) -> None:
-        """Begin the replies to these observations, by their keys; when it raises, none has begun."""
-
-    def step(self) -> Mapping[Any, Mapping[str, Any]]:
-        """Go on with all of them by a word; messages, by their keys, of those that are over with it."""
-
-    def clear(self) -> None: ...
 
 
 @dataclass(eq=False)
@@ -242,10 +232,10 @@ class ModelWorker:
         try:
             with isolate_model_code():
                 stream: Stream | None = speaker.continuous() if hasattr(speaker, "continuous") else None
+                return stream
         except Exception:
             logger.exception("%s will answer whole batches, because it failed to answer word by word", self.name)
             return None
-        return stream
 
     def _prepare_torch(self) -> None:
         """What torch keeps for each thread: its share of the processors, and the GPU that “cuda” means."""

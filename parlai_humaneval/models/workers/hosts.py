@@ -307,9 +307,6 @@ def remote_agent(model: str, hosts: Hosts, options: Mapping[str, Any]) -> Remote
 class ModelPlacement(LoadedModels):
     """Models may be in other processes, or on a cluster: each batch goes to one that is free."""
 
-    def _start(self, spec: ModelSpec) -> Agent:
-        return self._start_elsewhere(spec) if spec.running.elsewhere else super()._start(spec)
-
     def close(self) -> None:
         super().close()
         for _, hosts in self._placed:
@@ -331,7 +328,9 @@ class ModelPlacement(LoadedModels):
     def _room(self) -> Room:
         return Room()
 
-    def _start_elsewhere(self, spec: ModelSpec) -> RemoteAgent:
+    def _start(self, spec: ModelSpec) -> Agent:
+        if not spec.running.elsewhere:
+            return super()._start(spec)
         if is_person(spec):
             what = "a person answers at the launch's own page, not elsewhere"
             raise ZooError(what, where=f"{spec.name}: running.engine")

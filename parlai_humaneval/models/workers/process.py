@@ -85,8 +85,13 @@ class Host:
         # Hearing is most of the work of asking. Done first, the requests come together, and so do their replies.
         for child, question in zip(children, questions, strict=True):
             child.hear(question.dialogue)
+        asked: list[Request | Exception] = []
         with worker.together():
-            asked = [_ask(child, question) for child, question in zip(children, questions, strict=True)]
+            for child, question in zip(children, questions, strict=True):
+                try:
+                    asked.append(child.ask(question.dialogue))
+                except Exception as error:  # noqa: BLE001 - an agent may raise anything at hearing a message
+                    asked.append(error)
         answers = list(map(_answered, asked))
         for question, answer in zip(questions, answers, strict=True):
             if isinstance(answer, OutsideError):  # it may have heard half of a line
@@ -101,13 +106,6 @@ class Host:
         while len(self._children) > MOST_CONVERSATIONS:
             self._children.popitem(last=False)
         return child
-
-
-def _ask(child: Child, question: Question) -> Request | Exception:
-    try:
-        return child.ask(question.dialogue)
-    except Exception as error:  # noqa: BLE001 - an agent may raise anything at hearing a message
-        return error
 
 
 def _answered(asked: Request | Exception) -> Said | OutsideError:

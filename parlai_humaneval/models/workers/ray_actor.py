@@ -237,7 +237,13 @@ class RayActor:
                     said = True
                     self._check_room()  # the cluster notices late that a node has ended
                 except self._ray.exceptions.RayError as error:
-                    self._place_anew(error)
+                    if "No module named" in str(error):
+                        ours = {"package": PACKAGE, "version": versions()[PACKAGE]}
+                        raise _refusal("lacks_package", model=self._model, said=_last_line(error), **ours) from error
+                    # A node that has ended is given actors as long as the cluster does not know.
+                    if "creation task" in str(error) or self._ended.wait(PAUSE_S):
+                        raise self._gone(error) from error
+                    self._actor = self._actor_somewhere()
                 else:
                     if differing := [
                         f"{name} {there[name]} there, {here} here"
@@ -253,16 +259,6 @@ class RayActor:
         self._room.held[self] = self._takes
         self._room.waited.pop(self.copy, None)
         self._room.placed.add(self.copy)
-
-    def _place_anew(self, error: Exception) -> None:
-        """For a node that has ended is given actors as long as the cluster does not know; what fails by itself is told."""
-        said = str(error)
-        if "No module named" in said:
-            ours = {"package": PACKAGE, "version": versions()[PACKAGE]}
-            raise _refusal("lacks_package", model=self._model, said=_last_line(error), **ours) from error
-        if "creation task" in said or self._ended.wait(PAUSE_S):
-            raise self._gone(error) from error
-        self._actor = self._actor_somewhere()
 
     def _check_room(self) -> None:
         """Whether any node could ever hold a copy: Ray would wait for one to join."""

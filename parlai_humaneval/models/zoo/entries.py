@@ -217,10 +217,15 @@ def _entry_problem(file: Path, error: Any) -> Problem:
 
 def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]) -> ModelSpec:
     where = f"{origin[name]}: models.{name}"
-    chain = _chain(name, entries, where)
     merged: dict[str, Any] = {}
-    for entry in reversed(chain):
-        _merge(merged, entry.model_dump(exclude={"extends"}, exclude_none=True, exclude_unset=True))
+    for entry in reversed(_chain(name, entries, where)):
+        for key, value in entry.model_dump(exclude={"extends"}, exclude_none=True, exclude_unset=True).items():
+            below = merged.get(key)
+            if isinstance(value, dict) and isinstance(below, dict):
+                inner = {"options": {**below.get("options", {}), **value["options"]}} if "options" in value else {}
+                merged[key] = {**below, **value, **inner}
+            else:
+                merged[key] = value
     options = merged.setdefault("options", {})
     if "model" not in options and "model_file" not in options:
         what = "expected `model` (an agent) or `model_file` (a trained one), found neither"
@@ -234,15 +239,6 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
         problem = error.errors()[0]
         place = ("models", name, *problem["loc"])
         raise ZooError(_entry_problem(origin[name], {**problem, "loc": place})) from error
-
-
-def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
-    for key, value in above.items():
-        if isinstance(value, dict) and isinstance(below.get(key), dict):
-            options = {**below[key].get("options", {}), **value["options"]} if "options" in value else None
-            below[key] = {**below[key], **value, **({"options": options} if options is not None else {})}
-        else:
-            below[key] = dict(value) if isinstance(value, dict) else value
 
 
 def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]:
@@ -299,19 +295,16 @@ def is_chat_llm(spec: ModelSpec) -> bool:
     form = spec.options.get("prompt_format") or "auto"
     if form != "auto":
         return bool(form == "chat")
+    folder = Path(str(spec.options.get("hf_model", ""))).expanduser()
     told = spec.options.get("system_prompt") or spec.options.get("chat_template")
-    return bool(told) or _has_chat_template(Path(str(spec.options.get("hf_model", ""))).expanduser())
-
-
-def may_be_chat_llm(spec: ModelSpec) -> bool:
-    """Whether it is a function, program or server of the user's: only its replies reveal whether it writes markdown."""
-    return str(spec.options.get("model", "")).endswith(_OWN)
-
-
-def _has_chat_template(folder: Path) -> bool:
-    if (folder / "chat_template.jinja").is_file():
+    if told or (folder / "chat_template.jinja").is_file():
         return True
     try:
         return bool(json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("chat_template"))
     except (OSError, ValueError, AttributeError):
         return False
+
+
+def may_be_chat_llm(spec: ModelSpec) -> bool:
+    """Whether it is a function, program or server of the user's: only its replies reveal whether it writes markdown."""
+    return str(spec.options.get("model", "")).endswith(_OWN)

@@ -235,9 +235,8 @@ def _listed(parts: Sequence[str], most: int = 12) -> str:
 
 
 def _value(value: float, figure: IntervalFigure) -> str:
-    return (
-        formatting.signed_points if figure.in_points else formatting.percent if figure.share else formatting.signed
-    )(value)
+    of_share = formatting.signed_points if figure.in_points else formatting.percent
+    return (of_share if figure.in_points or figure.share else formatting.signed)(value)
 
 
 def _shortened(label: str, width: int = LABEL_WIDTH) -> str:
@@ -350,17 +349,20 @@ def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
     for number, curve in enumerate(figure.curves):
         colour, style = colours.lines[number % len(colours.lines)], _STYLES[number // len(colours.lines) % len(_STYLES)]
         drawn = "steps-post" if figure.step else "default"
-        marker = "o" if len(curve.x) <= 12 and not figure.step else ""
-        axes.plot(
-            curve.x, curve.y, color=colour, linestyle=style, linewidth=1.8, marker=marker, markersize=4, drawstyle=drawn
-        )
+        looks: dict[str, Any] = {
+            "color": colour,
+            "linestyle": style,
+            "linewidth": 1.8,
+            "markersize": 4,
+            "drawstyle": drawn,
+        }
+        axes.plot(curve.x, curve.y, marker="o" if len(curve.x) <= 12 and not figure.step else "", **looks)
         # A name that begins with an underscore would be kept out of the legend if it were given to plot().
         axes.lines[-1].set_label(curve.name if not curve.name.startswith("_") else f"\u200b{curve.name}")
         if curve.low and curve.high:
             low, high = (np.array([np.nan if end is None else end for end in side]) for side in (curve.low, curve.high))
-            axes.fill_between(
-                curve.x, low, high, color=colour, alpha=0.15, linewidth=0, step="post" if figure.step else None
-            )
+            step: Literal["post"] | None = "post" if figure.step else None
+            axes.fill_between(curve.x, low, high, color=colour, alpha=0.15, linewidth=0, step=step)
     axes.set_xlabel(figure.x_label)
     axes.set_ylabel(figure.y_label)
     axes.grid(axis="y", color=colours.muted, alpha=0.25, linewidth=0.6)

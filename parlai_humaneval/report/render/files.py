@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -35,15 +34,12 @@ LONG = 40
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
-@cache
-def _letters() -> dict[int, str]:
-    letters: dict[str, str] = read_yaml(Path(__file__).with_name("latex_letters.yaml"))
-    return str.maketrans(letters)
+_LETTERS: dict[int, str] = str.maketrans(read_yaml(Path(__file__).with_name("latex_letters.yaml")))
 
 
 def escaped(text: str) -> str:
     """``text`` as LaTeX that prints it: nothing in it is a command, and it stays on one line."""
-    return _BREAKS.sub(" ", text).translate(_letters())
+    return _BREAKS.sub(" ", text).translate(_LETTERS)
 
 
 def to_latex(table: DataTable, note: str = "") -> str:

@@ -54,9 +54,8 @@ class Reference:
         # The year follows the first author, and no other year or reference stands between. “Zhao & Sun 2004” is not Sun's.
         pattern = rf"(?<!& )(?<!–)\b{self.first_author}\b([^\d;\n]{{0,60}})\(?{self.year}\b"
         # Who else is named tells papers of one author and year apart.
-        return any(
-            self.twins == 1 or set(_NAME.findall(others)) <= {*self.authors} for others in re.findall(pattern, text)
-        )
+        between = re.findall(pattern, text)
+        return any(self.twins == 1 or set(_NAME.findall(others)) <= {*self.authors} for others in between)
 
     @property
     def first_author(self) -> str:

@@ -134,10 +134,16 @@ def _board(answer: Summary, facts: Facts) -> Board | None:
         if (one.technique, one.metric) in ((answer.technique, answer.metric), ("", ""))
     ]
     stated = [one.text for one in facts.statements if one.criterion == answer.question]
+    values = [line.estimate for line in answer.models if line.estimate is not None]
+    words = {
+        "tested": [pair for pair in answer.pairs if pair.differs is not None],
+        "only_ties": all(pair.p_clustered is not None and pair.gap is None for pair in answer.pairs),
+        "falling": values in (sorted(values), sorted(values, reverse=True)),
+    }
     return Board(
         title=heading_of(answer),
         asked=list(dict.fromkeys(stated or asked)),
-        told=_told(answer),
+        told=sentence("leaderboard", "told", answer=answer, leader=leader_words(answer.best, answer.pairs), **words),
         standings=standings,
         answer=answer,
     )
@@ -156,16 +162,6 @@ def standings_of(answer: Summary) -> list[ModelLine]:
         for model in models
     ]
     return sorted(standings, key=lambda line: line.rank_low or 0)
-
-
-def _told(answer: Summary) -> str:
-    values = [line.estimate for line in answer.models if line.estimate is not None]
-    facts = {
-        "tested": [pair for pair in answer.pairs if pair.differs is not None],
-        "only_ties": all(pair.p_clustered is not None and pair.gap is None for pair in answer.pairs),
-        "falling": values in (sorted(values), sorted(values, reverse=True)),
-    }
-    return sentence("leaderboard", "told", answer=answer, leader=leader_words(answer.best, answer.pairs), **facts)
 
 
 BY_RANK = "Models by rank"

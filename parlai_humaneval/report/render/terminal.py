@@ -212,8 +212,7 @@ def _needed(layout: Layout, place: int, most: int, *, whole_words: bool = True) 
     """
     column = layout.columns[place]
     cells = [row[place] for rows in layout.groups.values() for row in rows]
-    words = [
-        word for text in (column.label, *(cells if column.is_text and whole_words else ())) for word in text.split()
-    ]
+    whole_texts = (column.label, *(cells if column.is_text and whole_words else ()))
+    words = [word for text in whole_texts for word in text.split()]
     whole = max(map(cell_len, cells), default=0)
     return max([*map(cell_len, words), min(whole, most) if column.is_text else whole])

@@ -162,9 +162,8 @@ class Comparisons(Section):
         by = shared_by(*(pair.win_rate for pair in self.pairs))
         notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited, by=by)
         of_both = {"dialogue_low": "From", "dialogue_high": "To", "p_dialogue": "p", "p_dialogue_holm": "p"}
-        labels = {
-            name: f"{end}, by {by} alone{', Holm' if name.endswith('holm') else ''}" for name, end in of_both.items()
-        }
+        ends = {name: ", Holm" if name.endswith("holm") else "" for name in of_both}
+        labels = {name: f"{end}, by {by} alone{ends[name]}" for name, end in of_both.items()}
         return views.shown(
             views.table("comparisons_pairs", self.pairs, *notes, labels=labels),
             views.table("comparisons_models", self.models),
@@ -180,9 +179,8 @@ class Comparisons(Section):
             rates = [(f"{pair.model_a} over {pair.model_b}", pair.win_rate) for pair in pairs]
             estimated = sum(rate.estimate is not None for _, rate in rates)
             words = {"where": where, "by_itself": BY_ITSELF if estimated > 1 else ""}
-            figures += views.interval_figures(
-                **views.look("comparisons_win_rates", f"_{place}", **words), results=rates
-            )
+            looks = views.look("comparisons_win_rates", f"_{place}", **words)
+            figures += views.interval_figures(**looks, results=rates)
             strengths = [
                 (views.with_note(row.model, row.strength_note), row.strength)
                 for row in self.models
@@ -234,7 +232,14 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
             both_bad = pair.both_bad if pair.both_bad or group["kind"] == "verdict" else None
             section.pairs.append(ComparedPair.of(pair, group, both_bad=both_bad))
         _add_models(section, of_group, group, options)
-        section.reuse += _reuse(of_group, group) if group["kind"] == "dialogue" else []
+        if group["kind"] == "dialogue":
+            ends = [
+                of_group[[f"model_{end}", f"dialogue_{end}"]].set_axis(["model", "dialogue"], axis=1) for end in "ab"
+            ]
+            times = pd.concat(ends).groupby(["model", "dialogue"]).size().groupby(level="model")
+            counts = {"dialogues": times.size(), "judgements": times.sum(), "mean": times.mean(), "most": times.max()}
+            of_models = pd.DataFrame(counts).reset_index(names="model").to_dict("records")
+            section.reuse += [Reuse.of(group, of_model) for of_model in of_models]
         result = first_shown(of_group, level=options.level)
         section.first_shown += [FirstShown(**group, result=result)] if result.n else []
     decided = decided_designs(tables)
@@ -243,11 +248,10 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
         for pair in section.pairs
         if pair.group in section.told_elsewhere
     }
+    by_points = with_trait("points")
     again = dict.fromkeys(
-        conclusions.once_more(
-            "Free-for-all" if technique in with_trait("points") else "Turn by turn", ONLY_DECIDED, decided=ends
-        )
-        for technique, ends in sorted(told)
+        conclusions.once_more("Free-for-all" if name in by_points else "Turn by turn", ONLY_DECIDED, decided=ends)
+        for name, ends in sorted(told)
     )
     section.headline = " ".join([_answer(section.pairs, section.models), *again])
     groups = [remark for pairs in grouped(section.pairs) for remark in section._remarks_of(pairs)]
@@ -268,11 +272,10 @@ def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str],
         section.models += [ComparedModel.of(group, standing, strength=None) for standing in standings]
         return
     order = fitted.order
+    notes = [strength_note(order, *of_model) for of_model in zip(names, fitted.models, strict=True)]
     models = [
-        ComparedModel.of(
-            group, standing, strength=strength, strength_note=strength_note(order, standing.model, strength)
-        )
-        for standing, strength in zip(standings, fitted.models, strict=True)
+        ComparedModel.of(group, standing, strength=strength, strength_note=note)
+        for standing, strength, note in zip(standings, fitted.models, notes, strict=True)
     ]
     if rows["outcome"].any():
         models.sort(key=lambda row: order.names.index(row.model))
@@ -300,18 +303,8 @@ def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame, order: ModelO
     strengths = {row.model: 0.0 if row.strength is None else row.strength.estimate or 0.0 for row in models}
     a, b = rows["model_a"], rows["model_b"]
     faced = [pd.concat([b[a == one.model], a[b == one.model]]).map(strengths).mean() for one in (below, above)]
-    yield conclusions.order_words(
-        rates, above.model, "met weaker models" if len(order.groups) == 1 and faced[0] < faced[1] else ""
-    )
-
-
-def _reuse(rows: pd.DataFrame, group: dict[str, str]) -> list[Reuse]:
-    sides = [rows[[f"model_{side}", f"dialogue_{side}"]].set_axis(["model", "dialogue"], axis=1) for side in "ab"]
-    times = pd.concat(sides).groupby(["model", "dialogue"]).size().groupby(level="model")
-    counts = {"dialogues": times.size(), "judgements": times.sum(), "mean": times.mean(), "most": times.max()}
-    return [
-        Reuse.of(group, of_model) for of_model in pd.DataFrame(counts).reset_index(names="model").to_dict("records")
-    ]
+    why = "met weaker models" if len(order.groups) == 1 and faced[0] < faced[1] else ""
+    yield sentence("conclusions", "order", shares=rates, first=above.model, why=why)
 
 
 def grouped(rows: Iterable[R]) -> list[list[R]]:

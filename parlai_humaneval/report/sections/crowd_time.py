@@ -156,7 +156,18 @@ def _pair(answers: TimedAnswers, options: Options) -> PairTime:
         found = time_to_difference(answers.values, answers.of_a, times, alpha=ALPHA)
         name = f"{answers.model_a} minus {answers.model_b}"
         at_end = t_test(answers.values[answers.of_a], answers.values[~answers.of_a], name=name)
-    rates = _chunk_rates(answers)
+    # Win rate of A in each full chunk; of single models the effective one.
+    ends = chunk_ends(answers.seconds / 60, chunk=CHUNK_MINUTES)
+    rates: list[float | None] = []
+    for start, end in zip([0, *ends], ends, strict=False):
+        values = answers.values[start:end]
+        if answers.of_a is None:
+            told = values[values != 0.5]
+            rates.append(float(told.mean()) if told.size else None)
+        else:
+            of_a = answers.of_a[start:end]
+            rates.append(effective_win_rate(values[of_a], values[~of_a]))
+    rates = [rate for rate in rates if rate is not None]
     places: Ints = np.unique(np.linspace(0, found.n - 1, min(found.n, _CURVE_POINTS)).round().astype(int))
     return PairTime.of(
         answers,
@@ -186,21 +197,6 @@ def _pair(answers: TimedAnswers, options: Options) -> PairTime:
 def _last(p_values: Floats) -> float:
     """1 before the first look."""
     return float(p_values[-1]) if p_values.size else 1.0
-
-
-def _chunk_rates(answers: TimedAnswers) -> list[float | None]:
-    """Win rate of A in each full chunk; of single models the effective one."""
-    ends = chunk_ends(answers.seconds / 60, chunk=CHUNK_MINUTES)
-    rates: list[float | None] = []
-    for start, end in zip([0, *ends], ends, strict=False):
-        values = answers.values[start:end]
-        if answers.of_a is None:
-            decided = values[values != 0.5]
-            rates.append(float(decided.mean()) if decided.size else None)
-        else:
-            of_a = answers.of_a[start:end]
-            rates.append(effective_win_rate(values[of_a], values[~of_a]))
-    return [rate for rate in rates if rate is not None]
 
 
 def _curves(place: int, words: str, pairs: list[PairTime]) -> CurveFigure:

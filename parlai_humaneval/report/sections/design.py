@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval._util.arrays import Objects
 from parlai_humaneval.report import views
 from parlai_humaneval.report.section import Options, Section, say, sentence
 from parlai_humaneval.statistics.core.clustered import FEW_CLUSTERS, MIN_CLUSTERS
@@ -237,9 +236,7 @@ def build(tables: Tables, options: Options) -> Design | None:
 
 def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: float) -> MeasureRow:
     alike = measure.alike
-    by_worker, by_dialogue = (
-        _icc(alike, of, name, level) for of, name in [(alike.workers, "worker"), (alike.dialogues, "dialogue")]
-    )
+    by_worker, by_dialogue = (_icc(alike, name, level) for name in ("worker", "dialogue"))
     effect, effect_dialogue = (
         None if result.estimate is None else design_effect(_size(result), result.estimate)
         for result in (by_worker, by_dialogue)
@@ -272,9 +269,9 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
     return row
 
 
-def _icc(alike: AnswerClustering, clusters: Objects, name: str, level: float) -> Result:
+def _icc(alike: AnswerClustering, name: str, level: float) -> Result:
     """Within each pair of models; over several pairs that share answers the F interval would be too narrow."""
-    codes = pd.factorize(clusters)[0].astype(np.int64)
+    codes = pd.factorize(getattr(alike, f"{name}s"))[0].astype(np.int64)
     within = alike.strata * (int(codes.max(initial=0)) + 1) + codes
     found = intraclass_correlation(alike.values, within, name=f"ICC by {name}", cluster=name, level=level)
     several = bool(alike.strata.size) and int(alike.strata.max()) > 0

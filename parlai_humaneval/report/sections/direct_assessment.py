@@ -31,9 +31,8 @@ class DirectAssessment(Assessment, Section):
         return SectionLeftOut(section=self.TITLE, why=why, workers=self.workers.left_out, of=self.workers.total)
 
     def summary(self) -> list[Summary]:
-        lines = [
-            ModelLine.of(row.model, row.z_overall, "dialogues", share=False, n=row.n_dialogues) for row in self.models
-        ]
+        of = {row.model: (row.z_overall, row.n_dialogues) for row in self.models}
+        lines = [ModelLine.of(model, z, "dialogues", share=False, n=n) for model, (z, n) in of.items()]
         return [
             Summary(
                 section="direct_assessment",
@@ -51,15 +50,28 @@ class DirectAssessment(Assessment, Section):
 
     def data_tables(self) -> list[views.DataTable]:
         cited = conclusions.to_cite(self.lines, self.of_decided)
+        # As the last row of the paper's Table 3.
+        criteria = {f"criterion_{j}": name for j, name in enumerate(self.basis.criteria)}
+        rows = [
+            {**row.model_dump(), **{key: row.correlations[name].estimate for key, name in criteria.items()}}
+            for row in self.replications
+        ]
+        # As the paper's Table 8: Pearson in the upper right half, Spearman in the lower left; no rows of one model.
+        correlations, names = self.correlations, self.correlations.labels
+        columns = {f"criterion_{j}": label for j, label in enumerate(names)}
+        correlated: list[dict[str, views.Cell]] = []
+        for i, label in enumerate(names if len(self.models) > 1 else ()):
+            halves = [*correlations.spearman[i][:i], None, *correlations.pearson[i][i + 1 :]]
+            correlated.append({"criterion": label, **dict(zip(columns, halves, strict=True))})
         return views.shown(
             *_scores_tables(self.models, self.basis.criteria),
             self._workers_table(),
             views.table("direct_assessment_pairs", self.pairs, *cited),
             views.table("direct_assessment_settings", self.settings),
-            self._correlations_table(),
+            views.criteria_table("direct_assessment_correlations", columns, correlated),
             views.table("direct_assessment_opinions", self.opinions),
             views.table("direct_assessment_raters", self.rater_pairs),
-            self._replications_table(),
+            views.criteria_table("direct_assessment_replications", criteria, rows),
         )
 
     def _workers_table(self) -> views.DataTable:
@@ -80,25 +92,6 @@ class DirectAssessment(Assessment, Section):
             n_cut = counted(dialogues.n_cut, "dialogue")
             note += f" The means exclude the time of {n_cut} whose page was left open."
         return views.table("direct_assessment_workers", rows, note)
-
-    def _correlations_table(self) -> views.DataTable:
-        """As the paper's Table 8: Pearson in the upper right half, Spearman in the lower left; no rows of one model."""
-        correlations, names = self.correlations, self.correlations.labels
-        columns = {f"criterion_{j}": name for j, name in enumerate(names)}
-        rows: list[dict[str, views.Cell]] = []
-        for i, name in enumerate(names if len(self.models) > 1 else ()):
-            halves = [*correlations.spearman[i][:i], None, *correlations.pearson[i][i + 1 :]]
-            rows.append({"criterion": name, **dict(zip(columns, halves, strict=True))})
-        return views.criteria_table("direct_assessment_correlations", columns, rows)
-
-    def _replications_table(self) -> views.DataTable:
-        """As the last row of the paper's Table 3."""
-        criteria = {f"criterion_{j}": name for j, name in enumerate(self.basis.criteria)}
-        rows = [
-            {**row.model_dump(), **{key: row.correlations[name].estimate for key, name in criteria.items()}}
-            for row in self.replications
-        ]
-        return views.criteria_table("direct_assessment_replications", criteria, rows)
 
     def figures(self) -> list[views.Figure]:
         of_models = [(model.model, model.z_overall) for model in self.models]
@@ -122,14 +115,13 @@ class DirectAssessment(Assessment, Section):
         def how(**names: object) -> Iterator[views.Method]:
             yield from (views.method("direct_assessment", name) for name, applies in names.items() if applies)
 
+        differences = [pair.difference for pair in self.pairs]
         return [
             *how(worker_check=self.workers.passed is not None, scores=True),
             conclusions.BY_WORKER,
-            *conclusions.reuse_methods(
-                [pair.difference for pair in self.pairs] or [row.z_overall for row in self.models]
-            ),
+            *conclusions.reuse_methods(differences or [row.z_overall for row in self.models]),
             *how(significance=self.pairs),
-            *conclusions.holm_methods(pair.difference for pair in self.pairs),
+            *conclusions.holm_methods(differences),
             *how(correlation_of_criteria=True, agreement_of_raters=self.rater_pairs, replication=self.replications),
         ]
 

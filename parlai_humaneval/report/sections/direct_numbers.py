@@ -238,6 +238,26 @@ def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessme
         i, j = at[gap.model_a], at[gap.model_b]
         one_sided[i][j], one_sided[j][i] = gap.a_higher.p_value, gap.b_higher.p_value
         clustered[i][j] = clustered[j][i] = gap.difference.p_decides
+    spread = data.ratings.groupby("worker_id")["raw"].agg(["min", "max"])
+    failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
+    # Of raw scores, which are those that the paper's Table 8 correlates.
+    places = list(map(str, range(1 + len(criteria))))
+    of_models = {score.model: [score.raw_overall, *(score.raw[name] for name in criteria)] for score in scores}
+    table = {
+        model: {place: result.estimate for place, result in zip(places, results, strict=True)}
+        for model, results in of_models.items()
+    }
+    # Where all workers count, there is nothing else to say of everyone.
+    of_all = (
+        []
+        if len(data.counted) == len(data.everyone)
+        else sliders.system_scores(data.everyone, criteria, level=options.level)
+    )
+    everyone = {score.model: score.z_overall for score in of_all}
+    z = [score.z_overall.estimate for score in scores]
+    # Equal values share the better rank.
+    ranks = [None if v is None else 1 + sum(other is not None and other > v + EQUAL for other in z) for v in z]
+    added = [{"rank": rank, "everyone": everyone.get(of.model)} for of, rank in zip(scores, ranks, strict=True)]
     return Assessment(
         basis=Basis(
             who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
@@ -247,12 +267,23 @@ def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessme
             setting=setting,
             metric=metric,
         ),
-        models=_ranked(scores, data, criteria, options.level),
-        workers=_workers(data),
+        models=[score.model_copy(update=update) for score, update in zip(scores, added, strict=True)],
+        workers=WorkerCount(
+            total=data.n_workers,
+            passed=data.n_passed if data.checked else None,
+            counted=int(data.counted["worker_id"].nunique()),
+            constant=int((spread["min"] == spread["max"]).sum()),
+            # Where nobody passed all count, for want of others.
+            left_out=[] if data.nobody_passed or not data.checked else sorted(map(str, failed.unique())),
+        ),
         dialogues=_dialogues(data, timed),
         pairs=gaps,
         significance=Significance(models=models, p=one_sided, p_clustered=clustered),
-        correlations=_correlations(scores, criteria),
+        correlations=Correlations(
+            criteria=[sliders.OVERALL, *criteria],
+            pearson=criteria_correlations(table, places),
+            spearman=criteria_correlations(table, places, "spearman"),
+        ),
         opinions=_opinions(data, timed, options.level),
         rater_pairs=list(_rater_pairs(data)),
         replications=list(_replications(data, tables.dialogues, criteria)),
@@ -275,34 +306,6 @@ def _place(score: sliders.SystemScore) -> float:
     return np.inf if z is None else -z
 
 
-def _ranked(
-    scores: Sequence[sliders.SystemScore], data: sliders.Assessed, criteria: Sequence[str], level: float
-) -> list[sliders.SystemScore]:
-    # Where all workers count, there is nothing else to say of everyone.
-    of_all = (
-        [] if len(data.counted) == len(data.everyone) else sliders.system_scores(data.everyone, criteria, level=level)
-    )
-    everyone = {score.model: score.z_overall for score in of_all}
-    z = [score.z_overall.estimate for score in scores]
-    # Equal values share the better rank.
-    ranks = [None if v is None else 1 + sum(other is not None and other > v + EQUAL for other in z) for v in z]
-    of_each = zip(scores, ranks, strict=True)
-    return [score.model_copy(update={"rank": rank, "everyone": everyone.get(score.model)}) for score, rank in of_each]
-
-
-def _workers(data: sliders.Assessed) -> WorkerCount:
-    spread = data.ratings.groupby("worker_id")["raw"].agg(["min", "max"])
-    failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
-    return WorkerCount(
-        total=data.n_workers,
-        passed=data.n_passed if data.checked else None,
-        counted=int(data.counted["worker_id"].nunique()),
-        constant=int((spread["min"] == spread["max"]).sum()),
-        # Where nobody passed all count, for want of others.
-        left_out=[] if data.nobody_passed or not data.checked else sorted(map(str, failed.unique())),
-    )
-
-
 def _dialogues(data: sliders.Assessed, timed: pd.DataFrame) -> DialogueCount:
     models = timed[~timed["degraded"].to_numpy(dtype=bool)]
     passed = models["passed"].to_numpy(dtype=bool)
@@ -316,21 +319,6 @@ def _dialogues(data: sliders.Assessed, timed: pd.DataFrame) -> DialogueCount:
             minutes[f"{name}{end}"] = float(seconds.mean()) / 60 if known else None
     return DialogueCount(
         total=len(models), passed=int(passed.sum()) if data.checked else None, n_cut=int((~worked).sum()), **minutes
-    )
-
-
-def _correlations(scores: Sequence[sliders.SystemScore], criteria: Sequence[str]) -> Correlations:
-    """Of raw scores, which are those that the paper's Table 8 correlates."""
-    places = list(map(str, range(1 + len(criteria))))
-    of_models = {score.model: [score.raw_overall, *(score.raw[name] for name in criteria)] for score in scores}
-    table = {
-        model: {place: result.estimate for place, result in zip(places, results, strict=True)}
-        for model, results in of_models.items()
-    }
-    return Correlations(
-        criteria=[sliders.OVERALL, *criteria],
-        pearson=criteria_correlations(table, places),
-        spearman=criteria_correlations(table, places, "spearman"),
     )
 
 
@@ -368,7 +356,15 @@ def _rater_pairs(data: sliders.Assessed) -> Iterator[RaterPairsRow]:
 
 
 def _replications(data: sliders.Assessed, dialogues: pd.DataFrame, criteria: Sequence[str]) -> Iterator[ReplicationRow]:
-    run = _runs(data.counted, dialogues)
+    # The run of each rating: a column ``run`` names it; else its setting, where there are several; else its task.
+    if "run" in data.counted.columns:
+        run = data.counted["run"]
+    elif data.counted["setting"].nunique() > 1:
+        run = data.counted["setting"]
+    else:
+        tasks = dialogues.drop_duplicates("dialogue_id").set_index("dialogue_id")["task_name"]
+        run = data.counted["dialogue_id"].map(tasks)
+    run = pd.Series(["" if pd.isna(name) else str(name) for name in run], index=data.counted.index)
     runs = {name: data.counted[run.eq(name).to_numpy(dtype=bool)] for name in unique(run)}
     if len(runs) < 2:
         return
@@ -396,17 +392,6 @@ def _replications(data: sliders.Assessed, dialogues: pd.DataFrame, criteria: Seq
             at_05=same_conclusions(first, second, alpha=0.05),
             at_10=same_conclusions(first, second, alpha=0.10),
         )
-
-
-def _runs(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.Series[str]:
-    """The run of each rating: a column ``run`` names it; else its setting, where there are several; else its task."""
-    if "run" in rows.columns:
-        run = rows["run"]
-    elif rows["setting"].nunique() > 1:
-        run = rows["setting"]
-    else:
-        run = rows["dialogue_id"].map(dialogues.drop_duplicates("dialogue_id").set_index("dialogue_id")["task_name"])
-    return pd.Series(["" if pd.isna(name) else str(name) for name in run], index=rows.index)
 
 
 def _one_sided(ratings: pd.DataFrame, models: Sequence[str]) -> dict[tuple[str, str], float | None]:

@@ -18,7 +18,7 @@ from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Name, Row, p_columns
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
-from parlai_humaneval.statistics.ranking.fit import Strengths, strength_note
+from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
 from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce, strength_tests
 from parlai_humaneval.statistics.ranking.stability import (
@@ -317,8 +317,31 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
         for pull in strengths.positions
     ]
     section.stability += [StabilityRow.of(where, point) for point in curves]
+    moved = None if row.no_position_effect is None else row.no_position_effect.p_value
+    whole = [point for point in curves if point.turns is None]
     section.summaries.append(
-        _summary(row, models, tests, order, _remarks(group, row, strengths, tests, ranges[0], curves))
+        _summary(
+            row,
+            models,
+            tests,
+            order,
+            say(
+                "free_for_all",
+                "remarks",
+                group=group,
+                row=row,
+                strengths=strengths,
+                disagreeing=[
+                    text
+                    for pair in tests
+                    if (text := conclusions.results_disagree(pair.test.name, pair.independent, pair.test))
+                ],
+                moved=moved if moved is not None and moved < ALPHA else None,
+                first=ranges[0],
+                rough=dict.fromkeys(note for pair in tests for note in pair.test.notes[:1] if "rough" in note),
+                whole=whole[-1] if whole and whole[-1].same < FIRM else None,
+            ),
+        )
     )
 
 
@@ -379,34 +402,6 @@ def _verdict(
         pair=next_to,
         line=None if next_to is None else next_to.line(),
         pair_p=conclusions.pair_p,
-    )
-
-
-def _remarks(
-    group: Dialogues,
-    row: GroupRow,
-    strengths: Strengths,
-    tests: Sequence[FreeForAllPair],
-    first: ScoreRange,
-    curves: Sequence[StabilityPoint],
-) -> list[str]:
-    moved = None if row.no_position_effect is None else row.no_position_effect.p_value
-    whole = [point for point in curves if point.turns is None]
-    return say(
-        "free_for_all",
-        "remarks",
-        group=group,
-        row=row,
-        strengths=strengths,
-        disagreeing=[
-            text
-            for pair in tests
-            if (text := conclusions.results_disagree(pair.test.name, pair.independent, pair.test))
-        ],
-        moved=moved if moved is not None and moved < ALPHA else None,
-        first=first,
-        rough=dict.fromkeys(note for pair in tests for note in pair.test.notes[:1] if "rough" in note),
-        whole=whole[-1] if whole and whole[-1].same < FIRM else None,
     )
 
 

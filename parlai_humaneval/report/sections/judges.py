@@ -291,9 +291,8 @@ def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:
         for judge, rows in question.rows[is_judge].groupby("worker", sort=True):
             answered = by_people[by_people["thing"].isin(rows["thing"])]
             if len(answered):
-                yield Matched(
-                    str(judge).removeprefix(_JUDGE), question, rows[rows["thing"].isin(answered["thing"])], answered
-                )
+                same = rows[rows["thing"].isin(answered["thing"])]
+                yield Matched(str(judge).removeprefix(_JUDGE), question, same, answered)
 
 
 def _agreement(one: Matched, options: Options) -> AgreementRow:
@@ -363,14 +362,9 @@ def _rates(
         sums = cluster_sums(won.to_numpy(dtype=float), ones, dialogues)
         return _plain(clustered_share(sums, name=f"won by {of}", cluster="dialogue", level=options.level))
 
-    apart = (by_judge - by_people).to_numpy(dtype=float)
-    return {
-        "judge_rate": share(by_judge, "the judge"),
-        "people_rate": share(by_people, "people"),
-        name: clustered_mean(
-            apart, dialogues, name=name, null=0.0, limits=(-1, 1), level=options.level, cluster="dialogue"
-        ),
-    }
+    how: dict[str, Any] = {"name": name, "level": options.level, "cluster": "dialogue"}
+    mean = clustered_mean((by_judge - by_people).to_numpy(dtype=float), dialogues, null=0.0, limits=(-1, 1), **how)
+    return {"judge_rate": share(by_judge, "the judge"), "people_rate": share(by_people, "people"), name: mean}
 
 
 def _bias(chosen: pd.DataFrame, by_people: pd.DataFrame, options: Options) -> Iterator[BiasRow]:

@@ -163,11 +163,10 @@ class Likert(Section):
     def data_tables(self) -> list[views.DataTable]:
         own = [pair.line for pair in self.pairs if pair.technique not in with_trait("sliders")]
         cited = conclusions.to_cite(own, self.of_decided)
-        pairs = views.table("likert_pairs", self.pairs, *cited)
-        weights = views.table("likert_turn_weights", self.regression)
-        return views.shown(
-            views.table("likert_models", self.models), pairs, weights, views.table("likert_combos", self.combos)
-        )
+        rows: dict[str, Sequence[Row]] = {"models": self.models, "pairs": self.pairs}
+        rows |= {"turn_weights": self.regression, "combos": self.combos}
+        notes = {"pairs": cited}
+        return views.shown(*(views.table(f"likert_{of}", rows[of], *notes.get(of, ())) for of in rows))
 
     def figures(self) -> list[views.Figure]:
         """Means with intervals, a figure a criterion; and the coefficient of each turn."""
@@ -298,7 +297,7 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
 def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: float) -> str:
     clearest = min(pairs, key=lambda pair: conclusions.clearness(pair.line), default=None)
     criteria = sorted({pair.criterion for pair in pairs})
-    line = None if clearest is None else clearest.line
+    line, what = None if clearest is None else clearest.line, "models and criteria" if criteria[1:] else "models"
     return sentence(
         "likert",
         "verdict",
@@ -311,9 +310,7 @@ def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: 
         criteria=criteria,
         models=sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)}),
         alike=line is not None and line.gap is not None and line.gap < EQUAL,
-        apart=conclusions.apart_words(
-            [pair.line for pair in pairs], "models and criteria" if len(criteria) > 1 else "models"
-        ),
+        apart=conclusions.apart_words([pair.line for pair in pairs], what),
         p="" if line is None else conclusions.pair_p(line),
     )
 

@@ -5,7 +5,7 @@ A share of turns depends on who stood beside the model; strengths of one model o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Any
@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import expit
 
-from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.report import conclusions
 from parlai_humaneval.report.section import Best, ModelLine, PairLine, sentence
 from parlai_humaneval.statistics.core.formatting import percent
@@ -146,7 +145,8 @@ class PooledAnswer:
             weaker = self.beside[below.model] < self.beside[above.model]
             shares = f"{below.model} was chosen in {percent(below.share)} of its turns"
             shares += f", {above.model} in {percent(above.share)}"
-            yield conclusions.order_words(shares, above.model, "met weaker models" if weaker else "")
+            why = "met weaker models" if weaker else ""
+            yield sentence("conclusions", "order", shares=shares, first=above.model, why=why)
         yield from self.notes
 
 
@@ -168,7 +168,23 @@ def pooled_answer(groups: Sequence[ComparisonGroup], strengths: Strengths | None
     values = np.array([result.estimate or 0.0 for result in strengths.models])
     others = together - np.diag(np.diag(together))
     beside = others @ values / np.maximum(others.sum(axis=1), 1)
-    pairs = _pairs(group, strengths, together, dict(zip(combinations(known, 2), of_all.pairs, strict=False)), level)
+    simultaneous = dict(zip(combinations(known, 2), of_all.pairs, strict=False))
+    tests = strength_tests(strengths, Family(*group.family))
+    pairs = [
+        PooledPair.of(
+            group,
+            model_a=group.models[i],
+            model_b=group.models[j],
+            n=int(together[i, j]),
+            test=test,
+            independent=independent,
+            superiority=paired_superiority(chosen[:, i] - chosen[:, j], group.turns.workers, level=level)
+            if together[i, j]
+            else None,
+            together=simultaneous.get((i, j)),
+        )
+        for (i, j), (test, independent) in zip(combinations(range(len(group.models)), 2), tests, strict=True)
+    ]
     lines = [pair.line() for pair in pairs]
     best = conclusions.best_of_pairs({names[i]: strengths.models[i].estimate for i in order}, lines, strengths.order)
     ranks = conclusions.rank_ranges(names, lines)
@@ -195,30 +211,3 @@ def pooled_answer(groups: Sequence[ComparisonGroup], strengths: Strengths | None
         best=best,
         notes=(*strengths.notes, *(f"{note[:1].upper()}{note[1:]}." for note in of_all.notes)),
     )
-
-
-def _pairs(
-    group: ComparisonGroup,
-    strengths: Strengths,
-    together: Floats,
-    simultaneous: Mapping[tuple[int, int], Result],
-    level: float,
-) -> list[PooledPair]:
-    """All pairs of models; ``together``: in how many turns both were shown."""
-    chosen, workers = group.turns.chosen, group.turns.workers
-    tests = strength_tests(strengths, Family(*group.family))
-    return [
-        PooledPair.of(
-            group,
-            model_a=group.models[i],
-            model_b=group.models[j],
-            n=int(together[i, j]),
-            test=test,
-            independent=independent,
-            superiority=paired_superiority(chosen[:, i] - chosen[:, j], workers, level=level)
-            if together[i, j]
-            else None,
-            together=simultaneous.get((i, j)),
-        )
-        for (i, j), (test, independent) in zip(combinations(range(len(group.models)), 2), tests, strict=True)
-    ]

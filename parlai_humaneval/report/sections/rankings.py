@@ -33,6 +33,10 @@ class RankedRow(AskedRow):
     def group(self) -> Family:
         return Family(self.technique, self.setting, self.metric, QUESTION)
 
+    @property
+    def where(self) -> str:
+        return ", ".join(filter(None, (self.technique, self.setting, self.metric)))
+
 
 class RankedModel(RankedRow):
     """A model's places, 1 the best, clustered by worker and dialogue. ``best``: share of rankings in which no reply
@@ -108,7 +112,7 @@ class Rankings(Section):
             figure
             for place, ranking in enumerate(self.rankings, start=1)
             for figure in interval_figures(
-                **look("rankings_places", f"_{place}", where=_where(ranking)),
+                **look("rankings_places", f"_{place}", where=ranking.where),
                 results=[(row.model, row.mean_rank) for row in self.of_group(ranking)[0]],
             )
         ]
@@ -147,7 +151,18 @@ def build(tables: Tables, options: Options) -> Rankings | None:
             models = [row for name in order.names for row in models if row.model == name]
         section.models += models
         section.pairs += of_models
-        section.rankings.append(_ranking(rows, compared, models, group, options.level))
+        picked = [row for row in models if row.own_picked is not None]
+        places, shares = [-(row.mean_rank.estimate or 0.0) for row in picked], [row.own_picked or 0.0 for row in picked]
+        section.rankings.append(
+            Ranking(
+                **group,
+                n_rankings=len(rows.drop_duplicates(["dialogue_id", "worker_id", "turn"])),
+                n_turns=len(rows.drop_duplicates(["dialogue_id", "turn"])),
+                n_workers=int(rows["worker_id"].nunique()),
+                tau=_tau(compared, options.level),
+                tau_of_models=kendall_tau_b(places, shares),
+            )
+        )
     section.headline = " ".join(_answer(ranking, *section.of_group(ranking)) for ranking in section.rankings)
     section.remarks = [remark for ranking in section.rankings for remark in _remarks(section.of_group(ranking)[1])]
     return section
@@ -176,21 +191,6 @@ def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[Ran
     return sorted(models, key=lambda row: row.mean_rank.estimate or 0.0)
 
 
-def _ranking(
-    rows: pd.DataFrame, compared: pd.DataFrame, models: Sequence[RankedModel], group: dict[str, str], level: float
-) -> Ranking:
-    picked = [row for row in models if row.own_picked is not None]
-    places, shares = [-(row.mean_rank.estimate or 0.0) for row in picked], [row.own_picked or 0.0 for row in picked]
-    return Ranking(
-        **group,
-        n_rankings=len(rows.drop_duplicates(["dialogue_id", "worker_id", "turn"])),
-        n_turns=len(rows.drop_duplicates(["dialogue_id", "turn"])),
-        n_workers=int(rows["worker_id"].nunique()),
-        tau=_tau(compared, level),
-        tau_of_models=kendall_tau_b(places, shares),
-    )
-
-
 def _tau(compared: pd.DataFrame, level: float) -> Result:
     """Over rankings of turns in which the own rater was asked and picked some of the replies, but not all."""
     asked = compared[compared["own_winner"].notna().to_numpy(dtype=bool)]
@@ -207,28 +207,16 @@ def _tau(compared: pd.DataFrame, level: float) -> Result:
 
 def _order(models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> ModelOrder | None:
     """By mean places; where models were not all ranked together and wins do not link them, by whom they won over."""
-    places = {row.model: row.mean_rank.estimate for row in models}
-    return conclusions.order_of_pairs(
-        {model: None if place is None else -place for model, place in places.items()}, pairs
-    )
-
-
-def _where(ranking: Ranking) -> str:
-    return ", ".join(filter(None, (ranking.technique, ranking.setting, ranking.metric)))
+    places = ((row.model, row.mean_rank.estimate) for row in models)
+    return conclusions.order_of_pairs({model: None if place is None else -place for model, place in places}, pairs)
 
 
 def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> str:
     tested = [pair for pair in pairs if pair.differs is not None]
-    facts = {
-        "models": models,
-        "tested": tested,
-        "apart": conclusions.apart_words([pair.line() for pair in tested], "models"),
-    }
-    where, clusters = (
-        _where(ranking),
-        conclusions.clusters_words(tested[0].win_rate if tested else None, ranking.n_workers),
-    )
-    return sentence("rankings", "answer", ranking=ranking, where=where, clusters=clusters, **facts)
+    clusters = conclusions.clusters_words(tested[0].win_rate if tested else None, ranking.n_workers)
+    apart = conclusions.apart_words([pair.line() for pair in tested], "models")
+    facts = {"models": models, "tested": tested, "apart": apart}
+    return sentence("rankings", "answer", ranking=ranking, where=ranking.where, clusters=clusters, **facts)
 
 
 def _remarks(pairs: Sequence[RankedPair]) -> list[str]:

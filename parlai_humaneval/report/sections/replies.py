@@ -6,7 +6,6 @@ None of the papers reports it. A technique is blind only while nothing on the pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -104,48 +103,37 @@ def build(tables: Tables, options: Options) -> Replies | None:
     texts = live["text"].fillna("")
     found = {text: bool(giveaways(text, names)) for text in texts.unique()}
     told = texts.map(found).astype(bool)
-    named = _named(live, names)
+    named: set[str] = set()
+    typed = live["human_fixed"].ne(1) & live["human_suggested"].ne(1)
+    for column, own in (("human_text", typed.fillna(True)), ("reason", slice(None))):
+        words = live.loc[own, ["dialogue_id", column]].dropna().drop_duplicates()
+        named |= {
+            str(dialogue)
+            for dialogue, text in words.itertuples(index=False)
+            if any(mask.kind in ("name", "maker") for mask in giveaways(str(text), names))
+        }
     models = [_of_model(name, live[live["model"] == name], told, named) for name in names]
     timed = [(one.latency_median, one.model) for one in models if one.latency_median is not None]
     facts = {"models": models, "thoughts": ONLY_THOUGHTS, "most": NAMED}
     # Where one model speaks at a time, its speed may give it away.
     fast, slow = (min(timed), max(timed)) if timed else ((0.0, ""), (0.0, ""))
     telling = slow[0] - fast[0] >= TELLING_GAP_S
+    # A remark on the languages in which give-aways could neither be hidden nor be counted: of raters' pages, and by
+    # the letters of replies.
+    from parlai_humaneval.display.text import foreign_script
+    from parlai_humaneval.display.vocabulary import packaged, unprotected
+
+    tags = [str(tag) for tag in tables.dialogues["language"].dropna().unique()]
+    scripts = (foreign_script(str(text)) for text in live["text"].dropna().unique())
+    remark = unprotected(tags, packaged(), [script for script in scripts if script is not None])
     return Replies(
         models=models,
         headline=sentence("replies", "headline", **facts),
         remarks=[
             *say("replies", "remarks", fast=fast if telling else None, slow=slow, **facts),
-            *_unprotected(tables, live),
+            *([] if remark is None else [remark]),
         ],
     )
-
-
-def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
-    """A remark on the languages in which give-aways could neither be hidden nor be counted: of raters' pages, and by the
-    letters of replies."""
-    from parlai_humaneval.display.text import foreign_script
-    from parlai_humaneval.display.vocabulary import packaged, unprotected
-
-    tags = [str(tag) for tag in tables.dialogues["language"].dropna().unique()]
-    scripts = (foreign_script(str(text)) for text in rows["text"].dropna().unique())
-    remark = unprotected(tags, packaged(), [script for script in scripts if script is not None])
-    return [] if remark is None else [remark]
-
-
-def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:
-    from parlai_humaneval.display.masking import giveaways
-
-    found: set[str] = set()
-    typed = rows["human_fixed"].ne(1) & rows["human_suggested"].ne(1)
-    for column, own in (("human_text", typed.fillna(True)), ("reason", slice(None))):
-        words = rows.loc[own, ["dialogue_id", column]].dropna().drop_duplicates()
-        found |= {
-            str(dialogue)
-            for dialogue, text in words.itertuples(index=False)
-            if any(mask.kind in ("name", "maker") for mask in giveaways(str(text), names))
-        }
-    return found
 
 
 def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -> ModelReplies:

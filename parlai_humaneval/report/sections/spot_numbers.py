@@ -339,7 +339,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     playing = sorted({*contests["model_a"], *contests["model_b"]})
     features = [row for of_bot in of_bots for row in _features(*of_bot, options)]
     features = corrected_fields(features, family._replace(question=EFFECTS), "clustered", "paper")
-    answers = sum(row.better + row.worse + row.same for row in features)
+    answers, subsamples = sum(row.better + row.worse + row.same for row in features), min(options.draws, SUBSAMPLES)
     return Analysis(
         technique=technique,
         setting=setting,
@@ -360,9 +360,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         features=features,
         same_features=sum(row.same for row in features) / answers if answers else None,
         labels=_label_rows(labelled, options),
-        stability=spotting.ranking_stability(
-            contests, playing, draws=min(options.draws, SUBSAMPLES), seed=options.seed
-        ),
+        stability=spotting.ranking_stability(contests, playing, draws=subsamples, seed=options.seed),
         seconds=_seconds_rows(labelled),
         resamples=resamples,
         order=order,
@@ -472,16 +470,14 @@ def _survival_tests(rows: pd.DataFrame, family: Family, options: Options) -> lis
         seen = k[both], spotted[both], np.repeat([0, 1], [places[a].size, places[b].size])
         name = f"survival of {a} and {b}"
         score = survival_score_test(*seen, name=name)
-        clustered = clustered_score_test(
-            *seen, workers[both], name=name, level=options.level, dialogues=dialogues[both]
-        )
+        by_both = clustered_score_test(*seen, workers[both], name=name, level=options.level, dialogues=dialogues[both])
         test = SurvivalTest(
             models=[a, b],
             score=score,
-            clustered=clustered,
+            clustered=by_both,
             zhao_sun=zhao_sun_test(*seen, seed=options.seed, name=name),
             permutation=permutation_logrank_test(*seen, name=name),
-            notes=list(dict.fromkeys([*score.notes, *clustered.notes])),
+            notes=list(dict.fromkeys([*score.notes, *by_both.notes])),
         )
         tests.append(test)
     family = family._replace(question=SPOTTED_SOONER)

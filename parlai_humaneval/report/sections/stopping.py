@@ -286,9 +286,8 @@ def _question(began: Began, tables: Tables) -> str:
         return ""
     entry = techniques().get(began.technique)
     asks = {} if entry is None else entry.questions_of.get(began.setting, entry.questions)
-    asked = dict.fromkeys(
-        one.text for one in questions_in(tables) if (one.technique, one.metric) == (began.technique, began.metric)
-    )
+    which = began.technique, began.metric
+    asked = dict.fromkeys(one.text for one in questions_in(tables) if (one.technique, one.metric) == which)
     (said,) = asked if len(asked) == 1 else (asks.get(began.metric, ""),)
     return said
 

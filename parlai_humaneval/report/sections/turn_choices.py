@@ -105,7 +105,27 @@ def _summary(
             pair_p=conclusions.pair_p,
         )
     else:
-        verdict = _one_group(models, pairs, level)
+        # Which models differ is by the clustered tests of pairs, Holm's correction where the family has several.
+        best, *others = sorted(models, key=lambda row: (row.rank, row.model))
+        made = [row.line() for row in pairs if row.test.clustered.p_holm is not None]
+        tested = sorted(made, key=lambda line: -(line.gap or 0.0))
+        verdict = sentence(
+            "turns",
+            "one_group",
+            models=models,
+            best=best,
+            others=others,
+            alike=any(row.adjusted for row in models),
+            level=level,
+            least=MIN_CLUSTERS,
+            lines=tested,
+            single=len(pairs) == 1,
+            apart=[line for line in tested if line.differs],
+            smallest=min((line.p_decides or 0.0 for line in tested), default=None),
+            winner=conclusions.winner_words(tested),
+            named=NAMED_PAIRS,
+            pair_p=conclusions.pair_p,
+        )
     return Summary(
         section="turns",
         **family._asdict(),
@@ -121,52 +141,6 @@ def _summary(
     )
 
 
-def _one_group(rows: Sequence[turn_rows.TurnModel], pairs: Sequence[turn_rows.TestRow], level: float) -> str:
-    """Which models differ is by the clustered tests of pairs, Holm's correction where the family has several."""
-    best, *others = sorted(rows, key=lambda row: (row.rank, row.model))
-    made = [row.line() for row in pairs if row.test.clustered.p_holm is not None]
-    lines = sorted(made, key=lambda line: -(line.gap or 0.0))
-    return sentence(
-        "turns",
-        "one_group",
-        models=rows,
-        best=best,
-        others=others,
-        alike=any(row.adjusted for row in rows),
-        level=level,
-        least=MIN_CLUSTERS,
-        lines=lines,
-        single=len(pairs) == 1,
-        apart=[line for line in lines if line.differs],
-        smallest=min((line.p_decides or 0.0 for line in lines), default=None),
-        winner=conclusions.winner_words(lines),
-        named=NAMED_PAIRS,
-        pair_p=conclusions.pair_p,
-    )
-
-
-def remarks_of(
-    section: turn_rows.TurnRows,
-    groups: Sequence[ComparisonGroup],
-    odd: Sequence[str],
-    own_rival: int,
-    of_ranking: Mapping[Family, Sequence[str]],
-    *,
-    include_partial: bool,
-) -> list[str]:
-    """What was left out, where the two kinds of tests disagree, and signs that turns are not independent.
-
-    ``own_rival``: turns in which a model stood against itself; ``of_ranking``: what is said of one ranking of models that
-    were not all shown together.
-    """
-    told = [*odd, *say("turns", "general", own_rival=own_rival, include_partial=include_partial)]
-    for key, part in groupby(groups, key=lambda group: group.family):
-        mine, family = list(part), Family(*key)
-        of_family = (*of_ranking.get(family, ()), *_family_remarks(section, family, mine))
-        told += [f"{title_of(mine[0])}: {text}" for text in of_family]
-    return list(dict.fromkeys(told))
-
-
 def _family_remarks(section: turn_rows.TurnRows, family: Family, groups: Sequence[ComparisonGroup]) -> list[str]:
     models = [row for row in section.models if row.family == family]
     # Where one ranking answers, tests and strengths of its parts decide nothing.
@@ -178,9 +152,7 @@ def _family_remarks(section: turn_rows.TurnRows, family: Family, groups: Sequenc
         for row in tests
         if not row.adjusted
     ]
-    anchoring = [
-        row for row in section.patterns.anchoring if row.family == family and row.test.name != turn_numbers.ALL_PLACES
-    ]
+    anchoring = [row for row in section.patterns.anchoring if row.family == family]
     again = [row for row in section.patterns.reselection if row.family == family and row.scope == "all models"]
     strengths = [row for row in section.strengths if row.family == family and row.strength.ci_low is None]
     return say(
@@ -204,7 +176,7 @@ def _family_remarks(section: turn_rows.TurnRows, family: Family, groups: Sequenc
             *conclusions.counted_once(row.told for row in tests),
         ],
         adjusted=[row.test.paper.name for row in tests if row.adjusted],
-        places=_clear([(row.group, row.test) for row in anchoring]),
+        places=_clear([(row.group, row.test) for row in anchoring if row.test.name != turn_numbers.ALL_PLACES]),
         again=_clear([(row.group, row.excess) for row in again]),
         strengths=[] if in_parts else strengths,
         combos=[row for row in section.combos if row.family == family],
@@ -243,27 +215,24 @@ class TurnsSection(turn_rows.TurnRows):
         tests = conclusions.DECIDED_TITLE if self.of_decided == "all" else "Tests"
         answers = POOLED_TITLE if self.pooled and self.of_decided != "all" else tests
         pooled = conclusions.to_cite([row.line() for row in self.pooled_pairs], self.of_decided)
-        paper = self._papers_tests()
-        own, tables = {"turns_models": by_rank, turn_rows.SINGLE: singles}, []
-        for key, path in views.rows_of("turns_").items():
-            rows = own[key] if key in own else attrgetter(path)(self)
-            notes = (
-                self._cited() if key == "turns_tests" else say("turns", "notes", of=key, answers=answers, tests=tests)
-            )
-            cited = pooled if key == "turns_pooled_pairs" else notes
-            first = paper if key in ("turns_tests", "turns_tests_from_2") else ()
-            tables += [views.table(key, rows, *first, *cited, filled=True)] if rows else []
-        return tables
-
-    def _papers_tests(self) -> list[str]:
-        """What the paper's p are, once for all rows: in each row they would make a tall column of the same words."""
+        # What the paper's p are, once for all rows: in each row they would make a tall column of the same words.
         of_pairs = {row.test.paper.method: row.test.of_pair for row in self.tests if row.test.paper.method}
         told = [
             f"of {which}: {', '.join(method for method, of_pair in of_pairs.items() if of_pair == pairs)}"
             for pairs, which in ((True, "two models"), (False, "all models, or of one"))
             if pairs in of_pairs.values()
         ]
-        return say("turns", "notes", of="papers", tests=told) if told else []
+        paper = say("turns", "notes", of="papers", tests=told) if told else []
+        own, tables = {"turns_models": by_rank, turn_rows.SINGLE: singles}, []
+        for key, path in views.rows_of("turns_").items():
+            rows = own[key] if key in own else attrgetter(path)(self)
+            notes = (
+                say("turns", "notes", of=key, answers=answers, tests=tests) if key != "turns_tests" else self._cited()
+            )
+            cited = pooled if key == "turns_pooled_pairs" else notes
+            first = paper if key in ("turns_tests", "turns_tests_from_2") else ()
+            tables += [views.table(key, rows, *first, *cited, filled=True)] if rows else []
+        return tables
 
     def _cited(self) -> list[str]:
         pooled = {row.family for row in self.pooled}
@@ -312,10 +281,8 @@ class TurnsSection(turn_rows.TurnRows):
         turns = [row for row in self.by_turn if row.where == where]
         names = sorted({row.model for row in turns})
         if len({row.turn for row in turns}) > 1:
-            of_models = [(name, [row for row in turns if row.model == name]) for name in names]
-            curves = [
-                views.curve_of(name, [row.turn for row in rows], [row.rate for row in rows]) for name, rows in of_models
-            ]
+            of_models = {name: [(row.turn, row.rate) for row in turns if row.model == name] for name in names}
+            curves = [views.curve_of(name, *zip(*points, strict=True)) for name, points in of_models.items()]
             looks = views.look("turns_by_turn", f"_{number}", of=of) | ({"reference": 1 / len(names)} if one else {})
             yield from views.curve_figures(**looks, curves=curves)
         if len(models) < 3:
@@ -414,12 +381,12 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
     section.summaries = summaries_of(section, groups, {answer.family: answer for answer in pooled}, orders, level)
     no_turn = odd[0] if odd and not answered else ""
     section.headline = sentence("turns", "headline", answers=section.summaries, title_of=title_of, no_turn=no_turn)
-    section.remarks = remarks_of(
-        section,
-        groups,
-        odd,
-        self_comparisons(tables.turns),
-        {answer.family: list(answer.remarks()) for answer in pooled},
-        include_partial=options.include_partial,
-    )
+    # What was left out, where the two kinds of tests disagree, and signs that turns are not independent.
+    own_rival, of_ranking = self_comparisons(tables.turns), {answer.family: [*answer.remarks()] for answer in pooled}
+    told = [*odd, *say("turns", "general", own_rival=own_rival, include_partial=options.include_partial)]
+    for question, part in groupby(groups, key=lambda group: group.family):
+        mine, asked = list(part), Family(*question)
+        of_family = (*of_ranking.get(asked, ()), *_family_remarks(section, asked, mine))
+        told += [f"{title_of(mine[0])}: {text}" for text in of_family]
+    section.remarks = list(dict.fromkeys(told))
     return section

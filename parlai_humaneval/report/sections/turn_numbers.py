@@ -192,14 +192,14 @@ def nothing_ticked(groups: Sequence[ComparisonGroup], level: float) -> Iterator[
         models = {
             dialogue: group.models[column]
             for group in criteria
-            for dialogue, column in zip(
-                group.turns.dialogues, np.nanargmax(~np.isnan(group.turns.chosen), axis=1), strict=True
-            )
+            for columns in [np.nanargmax(~np.isnan(group.turns.chosen), axis=1)]
+            for dialogue, column in zip(group.turns.dialogues, columns, strict=True)
         }
         of_model = good.index.get_level_values("dialogue_id").map(models).to_numpy(dtype=object)
         workers = good.index.get_level_values("worker_id").to_numpy(dtype=object)
         names = sorted(set(models.values()))
         asked = {"technique": technique, "setting": setting, "metric": NOTHING, "kind": "single"}
+        asked["group"] = " – ".join(names)
         for first in (1, LATER_SINGLE):
             later = [turn for turn in good.columns if int(turn) >= first]
             for model in names:
@@ -207,9 +207,7 @@ def nothing_ticked(groups: Sequence[ComparisonGroup], level: float) -> Iterator[
                 nothing = np.where(np.isnan(shares), np.nan, shares == 0)
                 rate = _share(nothing.ravel(), np.repeat(workers[of_model == model], len(later)), level)
                 if rate.n:
-                    yield turn_rows.NothingRow(
-                        **asked, group=" – ".join(names), first_turn=first, model=model, rate=rate
-                    )
+                    yield turn_rows.NothingRow(**asked, first_turn=first, model=model, rate=rate)
 
 
 # Turns, places and ranges of turns.
@@ -373,9 +371,7 @@ def tested_rows(families: Sequence[Sequence[ComparisonGroup]], level: float, fir
             for (a, of_a), (b, of_b) in combinations(columns, 2):
                 everywhere[a, b] = win_rates.paired_superiority(of_a - of_b, together.workers, level=level)
         for found in family_tests(groups, level=level, first=first, asked_alone=asked_alone):
-            row = turn_rows.TestRow(
-                **_of_group(found.group), first_turn=first, test=found.test, adjusted=found.adjusted
-            )
+            row = turn_rows.TestRow.of(found, _of_group(found.group), first_turn=first)
             if found.test.of_pair:
                 # Of one group the difference that the pair is told by, on the scale of other techniques.
                 own = win_rates.superiority_of_difference(row.told)
@@ -441,7 +437,6 @@ def strength_rows(
             strengths.append(turn_rows.StrengthRow(**_of_group(group), **found, strength_note=note))
         for pull in fitted.positions:
             place = pull.name.removeprefix("pull of position ")
-            pulls.append(
-                turn_rows.PullRow(**_of_group(group), position=place, pull=pull, no_effect=fitted.no_position_effect)
-            )
+            no_effect = fitted.no_position_effect
+            pulls.append(turn_rows.PullRow(**_of_group(group), position=place, pull=pull, no_effect=no_effect))
     return strengths, pulls

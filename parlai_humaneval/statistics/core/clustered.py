@@ -143,7 +143,18 @@ def clustered_share(
         return with_sign_flips(base, observed, null, cluster, SHARE_LIMITS)
     rates = ClusteredRate.of(np.minimum(x, n), n)
     if not observed.varies:
-        return _of_alike_clusters(base, observed, rates, null, cluster)
+        # The interval is that of a binomial, as no variance between clusters is known. That two models are equal, a share
+        # of one half, is tested by the signs, and where they reject what the binomial would keep there is no interval.
+        # Another hypothesis has no such symmetry, and is tested by the binomial.
+        exact = extreme_rate_test(rates, [null], base.level)
+        p, method, source = float(exact.p_values[0]), f"{BINOMIAL}, clustered by {cluster}", EXTREME_SOURCE
+        if observed.are_flipped and null == 0.5:
+            p, method, source = observed.p_value(null), f"{EXACT_FLIPS}, clustered by {cluster}", sign_flip.SOURCE
+        note = f"all {cluster}s have the same share, so a clustered variance cannot be estimated"
+        result = base.but(p_value=p, method=method, source=source, notes=(note,))
+        if p >= 1 - base.level:
+            return result.but(ci_low=min(exact.low, null), ci_high=max(exact.high, null))
+        return result if exact.low <= null <= exact.high else result.but(ci_low=exact.low, ci_high=exact.high)
     by_signs = with_sign_flips(base, observed, null, cluster, SHARE_LIMITS)
     ends = by_signs.ci_low or 0.0, 1.0 if by_signs.ci_high is None else by_signs.ci_high
     tested = share_test(observed.p_value, ends, rates, null, level)
@@ -169,23 +180,6 @@ def clustered_base(
     if estimate is None:
         return base.but(p_value=None if null is None else 1.0, notes=("no observations: nothing can be estimated",))
     return base if groups >= MIN_CLUSTERS else base.but(notes=(too_few_clusters(cluster),))
-
-
-def _of_alike_clusters(base: Result, observed: Clusters, rates: ClusteredRate, null: float, cluster: str) -> Result:
-    """Every cluster has the same share: the interval is that of a binomial, as no variance between clusters is known.
-
-    That two models are equal, a share of one half, is tested by the signs, and where they reject what the binomial would
-    keep there is no interval. Another hypothesis has no such symmetry, and is tested by the binomial.
-    """
-    tested = extreme_rate_test(rates, [null], base.level)
-    p, method, source = float(tested.p_values[0]), f"{BINOMIAL}, clustered by {cluster}", EXTREME_SOURCE
-    if observed.are_flipped and null == 0.5:
-        p, method, source = observed.p_value(null), f"{EXACT_FLIPS}, clustered by {cluster}", sign_flip.SOURCE
-    note = f"all {cluster}s have the same share, so a clustered variance cannot be estimated"
-    result = base.but(p_value=p, method=method, source=source, notes=(note,))
-    if p >= 1 - base.level:
-        return result.but(ci_low=min(tested.low, null), ci_high=max(tested.high, null))
-    return result if tested.low <= null <= tested.high else result.but(ci_low=tested.low, ci_high=tested.high)
 
 
 def least_p(clusters: npt.ArrayLike, sides: npt.ArrayLike | None = None) -> float:

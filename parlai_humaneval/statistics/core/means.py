@@ -183,9 +183,8 @@ def _by_worker(
     if estimate is None or groups < clustered.MIN_CLUSTERS:
         return base
     least = 0.0 if models is None else clustered.least_p(owners, models)
-    return clustered.with_sign_flips(
-        base, clustered.Clusters.of(estimate, influence, rests_on, owners, least), null, cluster, limits
-    )
+    observed = clustered.Clusters.of(estimate, influence, rests_on, owners, least)
+    return clustered.with_sign_flips(base, observed, null, cluster, limits)
 
 
 def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "difference") -> Result:

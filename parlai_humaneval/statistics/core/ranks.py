@@ -369,9 +369,7 @@ def replication(first: Scores, second: Scores, criteria: Sequence[str] | None = 
         raise ValueError(
             f"the runs have no model in common: {', '.join(first) or 'none'} against {', '.join(second) or 'none'}"
         )
-    names = (
-        list(criteria) if criteria is not None else list(dict.fromkeys(c for scores in first.values() for c in scores))
-    )
+    names = dict.fromkeys(c for scores in first.values() for c in scores) if criteria is None else criteria
     alone = len(set(first) ^ set(second))
     results = {}
     for name in names:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrc, betainc, betaln, expit, gammaln, logit, ndtri, xlog1py, xlogy
 
-from parlai_humaneval._util.arrays import Codes, Floats, Ints
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.result import Result, check_level
 from parlai_humaneval.statistics.core.sign_flip import EXACT_CLUSTERS
 
@@ -187,23 +187,20 @@ class ClusteredRate:
             -rates
         )
         best = likelihoods.argmax(axis=1)
-        alike = _tops_of_parabolas(logit(_LIKENESS), likelihoods, best)
+        # Where the parabola through the best of the grid and its neighbours is highest, so that p has no steps.
+        at = logit(_LIKENESS)
+        middle = np.clip(best, 1, len(at) - 2)
+        rows = np.arange(len(likelihoods))
+        x0, x1, x2 = (at[middle + i] for i in (-1, 0, 1))
+        y0, y1, y2 = (likelihoods[rows, middle + i] for i in (-1, 0, 1))
+        above = (x1 - x0) ** 2 * (y1 - y2) - (x1 - x2) ** 2 * (y1 - y0)
+        below = (x1 - x0) * (y1 - y2) - (x1 - x2) * (y1 - y0)
+        # At an end of the grid, or where nothing bends down, the better of the two neighbours is as far as it goes.
+        bends = np.abs(below) > 1e-12
+        top = x1 - 0.5 * above / np.where(bends, below, 1.0)
+        alike = np.where(bends, np.clip(top, x0, x2), at[best])
         gained = np.take_along_axis(likelihoods, best[:, None], axis=1)[:, 0] - independent
         return np.asarray(expit(alike) * np.clip(gained / _WORTH_A_PARAMETER - 0.5, 0.0, 1.0))
-
-
-def _tops_of_parabolas(at: Floats, values: Floats, best: Codes) -> Floats:
-    """Where the parabola through the best of the grid and its neighbours is highest, so that p has no steps."""
-    middle = np.clip(best, 1, len(at) - 2)
-    rows = np.arange(len(values))
-    x0, x1, x2 = (at[middle + i] for i in (-1, 0, 1))
-    y0, y1, y2 = (values[rows, middle + i] for i in (-1, 0, 1))
-    above = (x1 - x0) ** 2 * (y1 - y2) - (x1 - x2) ** 2 * (y1 - y0)
-    below = (x1 - x0) * (y1 - y2) - (x1 - x2) * (y1 - y0)
-    # At an end of the grid, or where nothing bends down, the better of the two neighbours is as far as it goes.
-    bends = np.abs(below) > 1e-12
-    top = x1 - 0.5 * above / np.where(bends, below, 1.0)
-    return np.where(bends, np.clip(top, x0, x2), at[best])
 
 
 class RateTest(NamedTuple):

@@ -159,7 +159,20 @@ def sign_flip_interval(
     if not psi.size:
         return -np.inf, np.inf
     if len(psi) <= EXACT_CLUSTERS:
-        return _exact_interval(estimate, psi, w, 1 - level)
+        # Each assignment of signs s is at least as far as the observed sum for the hypotheses between two ends.
+        signs = _signs_of_one_side(len(psi))
+        a, b = signs @ psi, signs @ w
+        # Where B is 1 or −1 all signs are equal, A is 0, and the assignment is as far as the observed sum for every h.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.stack([-a / (1 + b), a / (1 - b)])
+        whole = np.abs(b) > 1 - 1e-12
+        low, high = ends.min(axis=0), ends.max(axis=0)
+        low[whole], high[whole] = -np.inf, np.inf
+        kept = int(np.ceil((1 - level) * len(signs) - 1e-9))
+        return (
+            estimate - float(np.partition(high, -kept)[-kept]),
+            estimate - float(np.partition(low, kept - 1)[kept - 1]),
+        )
     down, up = _reaches(psi.tobytes(), w.tobytes(), 1 - level)
     return estimate - down, estimate + up
 
@@ -170,23 +183,6 @@ def _reaches(parts: bytes, weights: bytes, alpha: float) -> tuple[float, float]:
     psi, w = np.frombuffer(parts), np.frombuffer(weights)
     # The observed sum of the deviations from a hypothesis that lies h above the estimate is −h.
     return _reach(-psi, w, alpha), _reach(psi, w, alpha)
-
-
-def _exact_interval(estimate: float, parts: Floats, weights: Floats, alpha: float) -> tuple[float, float]:
-    """Each assignment of signs s is at least as far as the observed sum for the hypotheses between two ends."""
-    signs = _signs_of_one_side(len(parts))
-    a, b = signs @ parts, signs @ weights
-    # Where B is 1 or −1 all signs are equal, A is 0, and the assignment is as far as the observed sum for every h.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ends = np.stack([-a / (1 + b), a / (1 - b)])
-    whole = np.abs(b) > 1 - 1e-12
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    low[whole], high[whole] = -np.inf, np.inf
-    kept = int(np.ceil(alpha * len(signs) - 1e-9))
-    return (
-        estimate - float(np.partition(high, -kept)[-kept]),
-        estimate - float(np.partition(low, kept - 1)[kept - 1]),
-    )
 
 
 def _reach(parts: Floats, weights: Floats, alpha: float) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,10 +138,9 @@ def two_way_share(
     used = n > 0
     x, n = x[used], n[used]
     clusterings = [_codes(np.asarray(of, dtype=object)[used]) for of in (first, second)]
+    by_one: dict[str, Any] = {"name": name, "null": null, "level": level, "cluster": cluster}
     if bool((clusterings[0] == clusterings[1]).all()):
-        return clustered.clustered_share(
-            clustered.cluster_sums(x, n, clusterings[0]), name=name, null=null, level=level, cluster=cluster
-        )
+        return clustered.clustered_share(clustered.cluster_sums(x, n, clusterings[0]), **by_one)
     groups, total = [int(codes.max()) + 1 for codes in clusterings], float(n.sum())
     check_share(float(x.sum()), total)
     share = float(x.sum()) / total
@@ -153,33 +153,23 @@ def two_way_share(
     tested = _tested(base, (x - share * n) / total, clusterings, n, null, clustered.SHARE_LIMITS, share=True)
     if tested is None:  # the fewer of both count, one answer each
         fewest = min(clusterings, key=lambda codes: int(codes.max()))
-        alike = clustered.clustered_share(
-            clustered.cluster_sums(x, n, fewest), name=name, null=null, level=level, cluster=cluster
-        )
+        alike = clustered.clustered_share(clustered.cluster_sums(x, n, fewest), **by_one)
         return alike.but(details={**base.details, **alike.details})
-    tested = clustered.not_below(
-        tested, 2.0 ** (1 - min(groups)) if min(groups) >= clustered.FLIPPED_CLUSTERS else 0.0, null
-    )
+    least = 2.0 ** (1 - min(groups)) if min(groups) >= clustered.FLIPPED_CLUSTERS else 0.0
+    tested = clustered.not_below(tested, least, null)
     sums = min((np.bincount(codes, weights=n) for codes in clusterings), key=clustered.effective_clusters)
     return tested.but(notes=(*clustered.small_sample_notes(min(groups), cluster, sums), *tested.notes))
 
 
 def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:
     """The standard error of what ``influence`` sums to, by all ``clusterings`` at once, each a cluster's number."""
-    return float(two_way_errors(influence[None], clusterings)[0])
-
-
-def two_way_errors(influence: Floats, clusterings: Sequence[Codes]) -> Floats:
-    """:func:`two_way_error` of several studies with the same clusters: ``influence`` is studies × observations."""
     variances = {}
     for size in range(1, len(clusterings) + 1):
         for chosen in combinations(range(len(clusterings)), size):
-            totals = cluster_totals(influence, _common([clusterings[place] for place in chosen]))
-            groups = totals.shape[1]
-            variances[chosen] = np.asarray(groups / (groups - 1) * (totals**2).sum(axis=1))
+            totals = cluster_totals(influence[None], _common([clusterings[place] for place in chosen]))[0]
+            variances[chosen] = float(len(totals) / (len(totals) - 1) * (totals**2).sum())
     signed = [variance if len(chosen) % 2 else -variance for chosen, variance in variances.items()]
-    by_one = [variances[(place,)] for place in range(len(clusterings))]
-    return np.asarray(np.sqrt(np.max([np.sum(signed, axis=0), *by_one], axis=0)))
+    return float(np.sqrt(max(float(np.sum(signed)), *(variances[(place,)] for place in range(len(clusterings))))))
 
 
 def either_side_covariances(
@@ -258,9 +248,8 @@ def by_t(base: Result, error: float, df: float, null: float | None, limits: clus
     else:
         middle, half = estimate, critical * error
     low, high, cut = clustered.limited(middle - half, middle + half, limits)
-    interval = base.but(
-        ci_low=low, ci_high=high, notes=cut, details={**base.details, "df": df, "standard_error": error}
-    )
+    details = {**base.details, "df": df, "standard_error": error}
+    interval = base.but(ci_low=low, ci_high=high, notes=cut, details=details)
     if null is None:
         return interval
     scale = float(np.sqrt(null * (1 - null) / spread)) if share else 1.0

@@ -127,9 +127,8 @@ def compared(tables: Tables) -> pd.DataFrame:
     named = rows["item_id"].where(~of_two, dialogue + " | " + rows["dialogue_b"])
     of_turn = (rows["kind"] == "turn") & rows["turn"].notna()
     named = named.where(~of_turn, dialogue + ":" + turn.astype(str))
-    rows = rows.assign(
-        item=named.where(rows["kind"] != "verdict", dialogue + ":verdict"), n_models=rows["n_models"].fillna(2)
-    )
+    named = named.where(rows["kind"] != "verdict", dialogue + ":verdict")
+    rows = rows.assign(item=named, n_models=rows["n_models"].fillna(2))
     for side in ("dialogue_a", "dialogue_b"):
         rows[side] = rows[side].where(rows[side].notna(), rows["item"] + f"#{side}")
     parts = [rows[[*PAIR_COLUMNS, *PAIR_VALUES]]]
@@ -175,7 +174,14 @@ def levels(tables: Tables) -> pd.DataFrame:
     ``low`` and ``high`` are the ends of the scale."""
     rows = likert_rows(tables)
     named = rows.assign(source="rating", item=rows["dialogue_id"], low=rows["minimum"], high=rows["maximum"])
-    return _together([_levels(named), *_sliders(tables), *_good_turns(tables), _labels(tables)])
+    speakers = tables.segments[finished(tables.segments)]
+    speakers = speakers[(speakers["model"] != HUMAN).to_numpy(dtype=bool)]
+    item = speakers["dialogue_id"] + ":" + speakers["k"].astype(str) + ":" + speakers["entity"].astype(str)
+    human = speakers["label"].eq(HUMAN).astype(float)
+    labels = speakers.assign(source="label", criterion="taken for human", item=item, value=human, low=0.0, high=1.0)
+    for name in ("technique", "setting", "metric"):
+        labels[name] = labels[name].fillna("")
+    return _together([_levels(named), *_sliders(tables), *_good_turns(tables), _levels(labels)])
 
 
 def _sliders(tables: Tables) -> Iterator[pd.DataFrame]:
@@ -222,17 +228,6 @@ def _good_turns(tables: Tables) -> Iterator[pd.DataFrame]:
             )
 
 
-def _labels(tables: Tables) -> pd.DataFrame:
-    rows = tables.segments[finished(tables.segments)]
-    rows = rows[(rows["model"] != HUMAN).to_numpy(dtype=bool)]
-    item = rows["dialogue_id"] + ":" + rows["k"].astype(str) + ":" + rows["entity"].astype(str)
-    human = rows["label"].eq(HUMAN).astype(float)
-    named = rows.assign(source="label", criterion="taken for human", item=item, value=human, low=0.0, high=1.0)
-    for name in ("technique", "setting", "metric"):
-        named[name] = named[name].fillna("")
-    return _levels(named)
-
-
 def _levels(rows: pd.DataFrame, scope: str = ONE_CRITERION) -> pd.DataFrame:
     return rows.assign(scope=scope, dialogue=rows["dialogue_id"])[[*LEVEL_COLUMNS, *LEVEL_VALUES]]
 
@@ -271,11 +266,9 @@ def longest_chosen(chosen: pd.DataFrame, *, name: str = "longest chosen", level:
 def inconsistent(chosen: pd.DataFrame, *, name: str = "changed with the order", level: float = 0.95) -> Result:
     """Of things that a judge was asked about in both orders: how often it answered otherwise in the second."""
     keys = [key for key in OF_CHOICE if key != "order"]
-    both = chosen.groupby(keys, sort=False).agg(
-        orders=("order", "nunique"), answers=("answer", "nunique"), dialogue=("dialogue", "first")
-    )
-    both = both[both["orders"] == 2]
-    changed = np.asarray(both["answers"] > 1, dtype=float)
+    both = chosen.groupby(keys, sort=False).agg({"order": "nunique", "answer": "nunique", "dialogue": "first"})
+    both = both[both["order"] == 2]
+    changed = np.asarray(both["answer"] > 1, dtype=float)
     sums = cluster_sums(changed, np.ones(len(both)), both["dialogue"].to_numpy(dtype=object))
     return clustered_share(sums, name=name, level=level, cluster="dialogue").but(p_value=None, statistic=None)
 

@@ -328,9 +328,8 @@ def one_an_item(answers: Answers) -> Answers:
     codes, items = pd.factorize(answers.items)
     size = np.bincount(codes, minlength=len(items)).astype(float)
     first = np.unique(codes, return_index=True)[1]
-    means = [
-        np.bincount(codes, weights=part, minlength=len(items)) / size for part in (answers.values, answers.counted)
-    ]
+    sums = (np.bincount(codes, weights=part, minlength=len(items)) for part in (answers.values, answers.counted))
+    means = [of_item / size for of_item in sums]
     sides = (answers.dialogues[0][first], answers.dialogues[1][first])
     strata, workers = answers.strata[first], answers.workers[first]
     return Answers(means[0], means[1], strata, np.asarray(items, dtype=object), workers, sides)

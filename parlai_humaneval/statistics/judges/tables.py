@@ -24,7 +24,6 @@ from parlai_humaneval.statistics.judges.prediction_powered import (
     evidence_of_rates,
     matched,
 )
-from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs
 from parlai_humaneval.statistics.ranking.plackett_luce import fitted_strengths
 from parlai_humaneval.tables.columns import TableError, Tables
 
@@ -54,7 +53,15 @@ def strengths_with_judge(
     both = matched(_answers(known, pairs), _answers(theirs, pairs))
     if not both.known.any():
         return None
-    evidence = both.evidence(influence, _said(fitted, theirs))
+    # Parameters × items: how the judge's answers to each, averaged, would move the parameters; items as in
+    # ``matched``.
+    moved = fitted.moved_by(theirs["model_a"], theirs["model_b"], theirs["outcome"])
+    names = theirs["item"] + " of " + theirs["model_a"] + " and " + theirs["model_b"]
+    codes, items = pd.factorize(names.to_numpy(dtype=object))
+    size = np.bincount(codes, minlength=len(items))
+    evidence = both.evidence(
+        influence, np.stack([np.bincount(codes, weights=row, minlength=len(items)) / size for row in moved])
+    )
     power = evidence.tuned(rows)
     units = len(known) if unit == "comparison" else int(known["dialogue_a"].nunique())
     first, second = (pd.Index(fitted.known).get_indexer(pd.Index(known[side])) for side in ("model_a", "model_b"))
@@ -85,16 +92,6 @@ def _answers(rows: pd.DataFrame, pairs: set[tuple[str, str]]) -> Answers:
     workers, first, second = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_a", "dialogue_b"))
     ones = np.ones(len(rows))
     return Answers(ones, ones, strata, items, workers, (first, second))
-
-
-def _said(fitted: FittedPairs, judge: pd.DataFrame) -> Floats:
-    """Parameters × items: how the judge's answers to each, averaged, would move the parameters; items as in
-    ``matched``."""
-    moved = fitted.moved_by(judge["model_a"], judge["model_b"], judge["outcome"])
-    names = judge["item"] + " of " + judge["model_a"] + " and " + judge["model_b"]
-    codes, items = pd.factorize(names.to_numpy(dtype=object))
-    size = np.bincount(codes, minlength=len(items))
-    return np.stack([np.bincount(codes, weights=row, minlength=len(items)) / size for row in moved])
 
 
 _PAIRED = ("technique", "setting", "kind", "metric")
@@ -224,16 +221,12 @@ def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterat
                 rates.append(_with_question(_win_rate(both, own, a, b, names, level), both, names))
         yield from corrected(rates, [family] * len(rates))
         two = (rows["n_models"] == 2).to_numpy(dtype=bool)
-        found = (
-            strengths_with_judge(rows[two], of_judge, _UNITS.get(names["kind"], "dialogue"), level=level)
-            if rates and two.any()
-            else None
-        )
+        unit = _UNITS.get(names["kind"], "dialogue")
+        found = strengths_with_judge(rows[two], of_judge, unit, level=level) if rates and two.any() else None
         if found is not None:
             yield from (_with_question(result, found.answers, names) for result in found.models)
-            yield from corrected(
-                [_with_question(result, found.answers, names) for result in found.pairs], [family] * len(found.pairs)
-            )
+            pairs = [_with_question(result, found.answers, names) for result in found.pairs]
+            yield from corrected(pairs, [family] * len(pairs))
 
 
 def _decided_wins(rows: pd.DataFrame) -> Answers:

@@ -56,9 +56,8 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
 
 def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     """As far as the table tells, these turns were answered: our own say so, others have a time where any turn has one."""
-    asked = (
-        picks_one(rows) & ~is_set(rows, "automatic") & ~is_set(rows, "none_said") & is_set(rows, "complete", missing=1)
-    )
+    asked = picks_one(rows) & is_set(rows, "complete", missing=1)
+    asked &= ~is_set(rows, "automatic") & ~is_set(rows, "none_said")
     timed = rows["seconds"].notna().to_numpy(dtype=bool)
     if timed.any():
         asked &= timed | rows["complete"].notna().to_numpy(dtype=bool)
@@ -91,9 +90,8 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
         usual = max(counts, key=lambda models: (counts[models], len(models), sorted(models)))
         for number, shown in by_turn.items():
             if shown - usual:
-                other.append(
-                    f"dialogue {first[code]} has {_joined(shown)} in turn {number}, elsewhere {_joined(usual)}"
-                )
+                elsewhere = f"elsewhere {_joined(usual)}"
+                other.append(f"dialogue {first[code]} has {_joined(shown)} in turn {number}, {elsewhere}")
             elif shown != usual:
                 lacking.append(f"dialogue {first[code]} has no reply of {_joined(usual - shown)} in turn {number}")
     if other:

@@ -45,12 +45,6 @@ _TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as scikit-learn's vectoriser cuts words
 
 def reasons(tables: Tables) -> pd.DataFrame:
     """Every written reason once for each model that it speaks for, from ``turns`` and ``comparisons``."""
-    of_turns, of_pairs = _of_turns(tables), _of_comparisons(tables)
-    found = pd.concat([of_turns, of_pairs], ignore_index=True)
-    return found[np.array([bool(str(text).strip()) for text in found["reason"]], dtype=bool)]
-
-
-def _of_turns(tables: Tables) -> pd.DataFrame:
     rows = tables.turns
     own = rows["own_worker"].isna() & rows["judgement_id"].isna() & rows["reason"].notna()
     left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
@@ -70,21 +64,17 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     nobody = ~np.isin(turns, turns[chosen])
     rows = rows.assign(comparison=shown, nobody=False)
     lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN, nobody=True)
-    reasons: pd.DataFrame = pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
-    return reasons
-
-
-def _of_comparisons(tables: Tables) -> pd.DataFrame:
+    of_turns = pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
     known = tables.comparisons["reason"].notna().to_numpy(dtype=bool)
     # Turns that stand in the table of turns have brought their reasons along.
     told = tables.turns.loc[tables.turns["reason"].notna().to_numpy(dtype=bool), "dialogue_id"].unique()
     known = known & ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
-    rows = orient_pairs(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
-    chosen = np.where(rows["outcome"] > 0, rows["model_a"], np.where(rows["outcome"] < 0, rows["model_b"], TIE))
-    named = rows.assign(
-        comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen, nobody=(rows["outcome"] == 0).astype(bool)
-    )
-    return named[list(REASON_COLUMNS)]
+    pairs = orient_pairs(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
+    picked = np.where(pairs["outcome"] > 0, pairs["model_a"], np.where(pairs["outcome"] < 0, pairs["model_b"], TIE))
+    met, tied = pairs["model_a"] + ";" + pairs["model_b"], (pairs["outcome"] == 0).astype(bool)
+    named = pairs.assign(comparison=met, model=picked, nobody=tied)[list(REASON_COLUMNS)]
+    found: pd.DataFrame = pd.concat([of_turns, named], ignore_index=True)
+    return found[np.array([bool(str(text).strip()) for text in found["reason"]], dtype=bool)]
 
 
 def word_counts(texts: Sequence[str]) -> Floats:
@@ -168,9 +158,8 @@ def words_in(text: str) -> set[str]:
     ['更有', '有趣']
     """
     spaced = UNSPACED.sub(" ", text) if not text.isascii() else text
-    words = {
-        word for word in _WORD.findall(spaced.lower().replace("’", "'")) if word not in STOP_WORDS and len(word) > 1
-    }
+    found = _WORD.findall(spaced.lower().replace("’", "'"))
+    words = {word for word in found if word not in STOP_WORDS and len(word) > 1}
     if spaced is text:
         return words
     return words | {run[at : at + 2] for run in UNSPACED.findall(text) for at in range(max(1, len(run) - 1))}

@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import BaseModel
 from scipy.special import stdtr
 
-from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.clustered import DIFFERENCE_LIMITS, cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
@@ -84,7 +84,15 @@ def _repeats(
     follows = (codes[here] == codes[after]) & (turns.turns[after] == turns.turns[here] + 1)
     first, second = here[follows], after[follows]
     joint = marks[first] * marks[second]
-    expected = np.where(np.isnan(joint), np.nan, _any_order(marks, codes)[codes[first]])
+    # Dialogues × columns: chance that two turns of a dialogue, in any order, are both marked; nan below two.
+    size = int(codes.max()) + 1 if codes.size else 0
+    table = np.full((size, marks.shape[1]), np.nan)
+    for at, column in enumerate(marks.T):
+        seen = ~np.isnan(column)
+        times = np.bincount(codes[seen], minlength=size).astype(float)
+        s = np.bincount(codes[seen], weights=column[seen], minlength=size)
+        np.divide(s * (s - 1), times * (times - 1), out=table[:, at], where=times > 1)
+    expected = np.where(np.isnan(joint), np.nan, table[codes[first]])
     n = int((~np.isnan(joint)).any(axis=1).sum()) if joint.size else 0
     workers = turns.workers[first]
     excess = clustered_mean(
@@ -114,18 +122,6 @@ def _repeats(
     )
 
 
-def _any_order(marks: Floats, codes: Ints) -> Floats:
-    """Dialogues × columns: chance that two turns of the dialogue are both marked, drawn without order; nan below two."""
-    size = int(codes.max()) + 1 if codes.size else 0
-    table = np.full((size, marks.shape[1]), np.nan)
-    for i, column in enumerate(marks.T):
-        seen = ~np.isnan(column)
-        n = np.bincount(codes[seen], minlength=size).astype(float)
-        s = np.bincount(codes[seen], weights=column[seen], minlength=size)
-        np.divide(s * (s - 1), n * (n - 1), out=table[:, i], where=n > 1)
-    return table
-
-
 def _row_sums(values: Floats) -> Floats:
     """Sum of each row's known values; nan where it has none."""
     known = ~np.isnan(values)
@@ -140,24 +136,8 @@ def _mean(values: Floats) -> float | None:
 def first_choice(turns: ChosenTurns, *, level: float = 0.95) -> FirstChoice:
     """Cascading bias as Ma et al. 2023 test it, and freed of how good the models are."""
     codes, names = pd.factorize(turns.dialogues)
-    rates, other_rates, chosen_first = _later_rates(turns, codes, len(names))
-    workers = np.full(len(names), "", dtype=object)
-    workers[codes] = turns.workers
-    plain = _first_minus_others(rates, chosen_first)
-    adjusted = _first_minus_others(rates - other_rates, chosen_first)
-    name = "chosen first − others, in later turns"
-    of_quality = f"{name}, given how good the models are"
-    # Adjusted rates may differ by up to 2 either way, in theory.
-    clustered, given_quality = (
-        clustered_mean(values, workers, name=of, null=0, limits=(-2, 2), level=level).but(source=FIRST_CHOICE)
-        for values, of in ((plain, name), (adjusted, of_quality))
-    )
-    paper = _one_sample_t(plain[~np.isnan(plain)], name)
-    return FirstChoice(paper=paper, clustered=clustered, adjusted=given_quality)
-
-
-def _later_rates(turns: ChosenTurns, codes: Ints, size: int) -> tuple[Floats, Floats, Floats]:
-    """Dialogues × models: selected rate after the first turn; that of all other dialogues; what was chosen first."""
+    # Dialogues × models: selected rate after the first turn; that of all other dialogues; what was chosen first.
+    size = len(names)
     start = np.full(size, np.inf)
     np.minimum.at(start, codes, turns.turns)
     later = turns.turns > start[codes]
@@ -173,7 +153,18 @@ def _later_rates(turns: ChosenTurns, codes: Ints, size: int) -> tuple[Floats, Fl
         total, count = rates[known, i].sum(), int(known.sum())
         if count > 1:
             others[known, i] = (total - rates[known, i]) / (count - 1)
-    return rates, others, first
+    workers = np.full(size, "", dtype=object)
+    workers[codes] = turns.workers
+    plain, adjusted = _first_minus_others(rates, first), _first_minus_others(rates - others, first)
+    name = "chosen first − others, in later turns"
+    of_quality = f"{name}, given how good the models are"
+    # Adjusted rates may differ by up to 2 either way, in theory.
+    clustered, given_quality = (
+        clustered_mean(values, workers, name=of, null=0, limits=(-2, 2), level=level).but(source=FIRST_CHOICE)
+        for values, of in ((plain, name), (adjusted, of_quality))
+    )
+    paper = _one_sample_t(plain[~np.isnan(plain)], name)
+    return FirstChoice(paper=paper, clustered=clustered, adjusted=given_quality)
 
 
 def _first_minus_others(rates: Floats, first: Floats) -> Floats:

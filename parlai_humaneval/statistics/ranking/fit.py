@@ -403,21 +403,17 @@ class Inference:
         shares = self.shares.mean(axis=1) if weights is None else weights
         observed = clustered.Clusters(estimate, parts, shares)
         by_worker = clustered.with_sign_flips(base, observed, 0.0 if tested else None, self.asked.cluster, None)
-        return self._by_both(by_worker, row, of)
-
-    def _by_both(self, by_worker: Result, row: Floats, of: Floats | None = None) -> Result:
-        """``by_worker``, by dialogue too where several workers judged the same. ``of``: which models; None: all alike."""
-        judged = self.fit.judged
+        judged = self.fit.judged  # where several workers judged the same: by dialogue, too
         if judged is None or (by_worker.ci_low is None and by_worker.p_value is None):
             return by_worker
         sizes, df, details = judged.about(np.ones(len(self.fit.known)) if of is None else of)
         error = judged.error(row)
         if not self._enough(judged) or error < clustered.NO_VARIANCE:
             return self._about_few(by_worker, details)
-        tested = {} if by_worker.p_value is None else {"p_by_worker": by_worker.p_value}
-        result = clustered.with_t(self._worded(by_worker, two_way.BY_BOTH), error, df, 0.0 if tested else None)
+        p_by_worker = {} if by_worker.p_value is None else {"p_by_worker": by_worker.p_value}
+        result = clustered.with_t(self._worded(by_worker, two_way.BY_BOTH), error, df, 0.0 if p_by_worker else None)
         result = result.but(notes=clustered.small_sample_notes(len(sizes), self.asked.cluster, sizes))
-        return self._about_few(result, {**details, "df": df, "standard_error": error, **tested})
+        return self._about_few(result, {**details, "df": df, "standard_error": error, **p_by_worker})
 
     @staticmethod
     def _enough(judged: Judged) -> bool:
@@ -429,21 +425,6 @@ class Inference:
         few = details.get(two_way.ABOUT)
         notes = (two_way.about_words(int(few)),) if few else ()
         return result.but(notes=(*result.notes, *notes), details={**result.details, **details})
-
-    def _joint_by_both(self, by_worker: Result, rows: Floats) -> Result:
-        judged = self.fit.judged
-        if judged is None:
-            return by_worker
-        _, df, details = judged.about(np.ones(len(self.fit.known)))
-        by_worker = self._about_few(by_worker, details)
-        if not self._enough(judged):
-            return by_worker
-        tested = judged.joint(self.fit.parameters, rows, df)
-        if tested is None:
-            return by_worker.but(statistic=None, p_value=None, notes=(*by_worker.notes, TOO_FEW_FOR_ALL))
-        details = {**by_worker.details, "p_by_worker": by_worker.p_value}
-        result = self._worded(by_worker, f"two-way F, {two_way.OF_BOTH}")
-        return result.but(statistic=tested[0], p_value=tested[1], details=details)
 
     def _worded(self, result: Result, test: str) -> Result:
         return result.but(
@@ -480,4 +461,16 @@ class Inference:
             notes=clustered.small_sample_notes(self.groups, self.asked.cluster, self.fit.met.sum(axis=1)),
             details={**base.details, "df": len(rows) - 1},
         )
-        return self._joint_by_both(by_worker, rows)
+        judged = self.fit.judged
+        if judged is None:
+            return by_worker
+        _, df, details = judged.about(np.ones(len(self.fit.known)))
+        by_worker = self._about_few(by_worker, details)
+        if not self._enough(judged):
+            return by_worker
+        tested = judged.joint(self.fit.parameters, rows, df)
+        if tested is None:
+            return by_worker.but(statistic=None, p_value=None, notes=(*by_worker.notes, TOO_FEW_FOR_ALL))
+        details = {**by_worker.details, "p_by_worker": by_worker.p_value}
+        result = self._worded(by_worker, f"two-way F, {two_way.OF_BOTH}")
+        return result.but(statistic=tested[0], p_value=tested[1], details=details)

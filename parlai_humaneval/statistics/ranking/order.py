@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel
 
-from parlai_humaneval._util.arrays import Flags, Floats
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, independent, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.formatting import listed, sentence
 from parlai_humaneval.statistics.core.result import Result, check_level
@@ -109,7 +109,11 @@ def not_compared(groups: Sequence[Sequence[str]]) -> str:
 
 def order_of(over: Floats, names: Sequence[str], strengths: Sequence[float | None]) -> ModelOrder:
     """The order that answers tell."""
-    reach = _reached(over)
+    # Whether the row's model was chosen over the column's, directly or through others; each reaches itself.
+    reach = (np.asarray(over) > 0) | np.eye(len(over), dtype=bool)
+    for _ in range(max(1, len(over).bit_length())):
+        reach = (reach.astype(int) @ reach.astype(int)) > 0
+    reach = np.asarray(reach)
     linked, higher = reach & reach.T, reach & ~reach.T
     better, worse = higher.sum(axis=0), higher.sum(axis=1)
     tops = sorted({int(np.flatnonzero(row)[0]) for row in linked}, key=lambda i: (better[i], -worse[i], names[i]))
@@ -125,14 +129,6 @@ def order_of(over: Floats, names: Sequence[str], strengths: Sequence[float | Non
             if np.inf in (down[i], down[j]) or abs(down[i] - down[j]) <= EQUAL
         ),
     )
-
-
-def _reached(over: Floats) -> Flags:
-    """Whether the row's model was chosen over the column's, directly or through others; each reaches itself."""
-    reach = (np.asarray(over) > 0) | np.eye(len(over), dtype=bool)
-    for _ in range(max(1, len(over).bit_length())):
-        reach = (reach.astype(int) @ reach.astype(int)) > 0
-    return np.asarray(reach)
 
 
 METHOD = "step-down max-t over all pairs, signs flipped"
@@ -204,7 +200,19 @@ def best_set(
     ('model 1', ('model 1', 'model 2'), ('model 3',))
     """
     check_level(level)
-    values, parts, weights, names = _checked(estimates, influence, sizes, models)
+    values, parts = np.asarray(estimates, dtype=float), np.asarray(influence, dtype=float)
+    weights = np.asarray(sizes, dtype=float)
+    if values.ndim != 1 or parts.ndim != 2 or parts.shape[1] != len(values):
+        raise ValueError("influence must be a table of clusters × models, with a column for each estimate.")
+    if weights.shape == (len(parts),):
+        weights = np.repeat(weights[:, None], len(values), axis=1)
+    if weights.shape != parts.shape or not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("sizes must be numbers of 0 or more: one per cluster, or one per cluster and model.")
+    if np.isinf(values).any() or not np.isfinite(parts[:, ~np.isnan(values)]).all():
+        raise ValueError("An estimate or an influence is not finite: give nan for an unknown estimate.")
+    names = [f"model {i + 1}" for i in range(len(values))] if models is None else [str(name) for name in models]
+    if len(names) != len(values) or len(set(names)) < len(names):
+        raise ValueError("models must have a different name for each estimate.")
     known = np.flatnonzero(~np.isnan(values))
     order = sorted(known.tolist(), key=lambda i: (values[i] if lower_is_better else -values[i], names[i]))
     total = round(float(np.nansum(weights))) if n is None else n
@@ -228,7 +236,20 @@ def best_set(
         words = base.but(method=base.method.replace(METHOD, "simultaneous interval, max-t, signs flipped"))
         of_models = alone.with_intervals(of_each, [names[i] for i in known], words)
         if ends:
-            pairs = _pairs(family, observed, of_pairs, [f"{names[i]} over {names[j]}" for i, j in ends], base)
+            each = family.p_values(observed, of_pairs)
+            # From the clearest on: each has to exceed the largest of those that are not clearer.
+            clearest = np.argsort(-observed, kind="stable")
+            largest = np.maximum.accumulate(of_pairs[:, clearest[::-1]], axis=1)[:, ::-1]
+            stepped = np.empty(len(clearest))
+            stepped[clearest] = np.maximum.accumulate(family.p_values(observed[clearest], largest))
+            details = {**base.details, "family_tests": len(clearest), "correction": METHOD}
+            tested = family.with_intervals(
+                of_pairs, [f"{names[i]} over {names[j]}" for i, j in ends], base.but(details=details)
+            )
+            pairs = [
+                pair.but(statistic=float(t), p_value=float(p), p_holm=float(p_stepped))
+                for pair, t, p, p_stepped in zip(tested, observed, each, stepped, strict=True)
+            ]
     worse = {
         j if (gap > 0) != lower_is_better else i
         for (i, j), gap, pair in zip(ends, family.estimates, pairs, strict=False)
@@ -299,25 +320,6 @@ def best_of_means(
     )
 
 
-def _checked(
-    estimates: npt.ArrayLike, influence: npt.ArrayLike, sizes: npt.ArrayLike, models: Sequence[str] | None
-) -> tuple[Floats, Floats, Floats, list[str]]:
-    values, parts = np.asarray(estimates, dtype=float), np.asarray(influence, dtype=float)
-    weights = np.asarray(sizes, dtype=float)
-    if values.ndim != 1 or parts.ndim != 2 or parts.shape[1] != len(values):
-        raise ValueError("influence must be a table of clusters × models, with a column for each estimate.")
-    if weights.shape == (len(parts),):
-        weights = np.repeat(weights[:, None], len(values), axis=1)
-    if weights.shape != parts.shape or not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("sizes must be numbers of 0 or more: one per cluster, or one per cluster and model.")
-    if np.isinf(values).any() or not np.isfinite(parts[:, ~np.isnan(values)]).all():
-        raise ValueError("An estimate or an influence is not finite: give nan for an unknown estimate.")
-    names = [f"model {i + 1}" for i in range(len(values))] if models is None else [str(name) for name in models]
-    if len(names) != len(values) or len(set(names)) < len(names):
-        raise ValueError("models must have a different name for each estimate.")
-    return values, parts, weights, names
-
-
 @dataclass(frozen=True)
 class _Family:
     """Differences that are tested, or estimates that get intervals, together: what each cluster adds to the error
@@ -385,18 +387,3 @@ def _signs(groups: int, seed: int) -> Iterator[Floats]:
     while left > 0:
         yield np.asarray(1.0 - 2.0 * rng.integers(0, 2, (min(size, left), groups)))
         left -= size
-
-
-def _pairs(family: _Family, observed: Floats, flips: Floats, names: Sequence[str], base: Result) -> list[Result]:
-    alone = family.p_values(observed, flips)
-    # From the clearest on: each has to exceed the largest of those that are not clearer.
-    order = np.argsort(-observed, kind="stable")
-    largest = np.maximum.accumulate(flips[:, order[::-1]], axis=1)[:, ::-1]
-    stepped = np.empty(len(order))
-    stepped[order] = np.maximum.accumulate(family.p_values(observed[order], largest))
-    details = {**base.details, "family_tests": len(order), "correction": METHOD}
-    pairs = family.with_intervals(flips, names, base.but(details=details))
-    return [
-        pair.but(statistic=float(t), p_value=float(p), p_holm=float(p_stepped))
-        for pair, t, p, p_stepped in zip(pairs, observed, alone, stepped, strict=True)
-    ]

@@ -75,25 +75,32 @@ def plackett_luce(
     >>> [(model.name, round(model.estimate, 2)) for model in found.models]
     [('strength of model 1', 0.67), ('strength of model 2', -0.34), ('strength of model 3', -0.34)]
     """
-    table, owners, places, names = _checked(chosen, clusters, positions, models)
+    table, owners = np.asarray(chosen, dtype=float), np.asarray(clusters, dtype=object)
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise ValueError("chosen must be a table of turns × models, with at least two models.")
+    if not (np.isnan(table) | (table == 0) | (table == 1)).all():
+        raise ValueError("chosen must be 1 (chosen), 0 (not chosen) or nan (not shown).")
+    if owners.shape != (len(table),) or pd.isna(owners).any():
+        raise ValueError("clusters must name who chose in each turn, with none missing.")
+    places = None if positions is None else np.asarray(positions, dtype=float)
+    if places is not None and places.shape != table.shape:
+        raise ValueError("positions must have the same shape as chosen: turns × models.")
+    names = [f"model {i + 1}" for i in range(table.shape[1])] if models is None else [str(name) for name in models]
+    if len(names) != table.shape[1] or len(set(names)) < len(names):
+        raise ValueError("models must have a different name for each column of chosen.")
     usable = ~np.isnan(table)
     telling = _telling(table, usable)
     complete = np.ones(len(table), dtype=bool) if places is None else (~usable | ~np.isnan(places)).all(axis=1)
-    notes = [
-        f"{count:,} turns are left out: a position is missing." for count in [int((telling & ~complete).sum())] if count
-    ]
+    lacking = int((telling & ~complete).sum())
+    notes = [f"{lacking:,} turns are left out: a position is missing."] if lacking else []
     keep = telling & complete
     table, owners, places = table[keep], owners[keep], None if places is None else places[keep]
     over = np.asarray((table == 1).astype(float).T @ (table == 0).astype(float))
     # Clusters × pairs of models: how much more often the first was chosen in turns that showed both.
     codes, clusters_of = pd.factorize(owners)
-    leads = np.stack(
-        [
-            np.bincount(codes, weights=np.nan_to_num(table[:, a] - table[:, b]), minlength=len(clusters_of))
-            for a, b in combinations(range(table.shape[1]), 2)
-        ],
-        axis=1,
-    ).astype(float)
+    gaps = (np.nan_to_num(table[:, a] - table[:, b]) for a, b in combinations(range(table.shape[1]), 2))
+    of_pairs = [np.bincount(codes, weights=gap, minlength=len(clusters_of)) for gap in gaps]
+    leads = np.stack(of_pairs, axis=1).astype(float)
     asked = Asked(names, over, "conditional logit (Plackett–Luce)", ASSUMPTIONS, SOURCE, level, cluster, leads)
     known = linked_models(over)
     unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
@@ -123,25 +130,6 @@ def plackett_luce(
     labels = [f"{value:g}" for value in sets.place_values] if "positions" in fit.blocks else []
     found = strengths_of(fit, asked, labels, unknown, others)
     return found.model_copy(update={"notes": (*found.notes, *notes, *([said] if said else []))})
-
-
-def _checked(
-    chosen: npt.ArrayLike, clusters: npt.ArrayLike, positions: npt.ArrayLike | None, models: Sequence[str] | None
-) -> tuple[Floats, Objects, Floats | None, list[str]]:
-    table, owners = np.asarray(chosen, dtype=float), np.asarray(clusters, dtype=object)
-    if table.ndim != 2 or table.shape[1] < 2:
-        raise ValueError("chosen must be a table of turns × models, with at least two models.")
-    if not (np.isnan(table) | (table == 0) | (table == 1)).all():
-        raise ValueError("chosen must be 1 (chosen), 0 (not chosen) or nan (not shown).")
-    if owners.shape != (len(table),) or pd.isna(owners).any():
-        raise ValueError("clusters must name who chose in each turn, with none missing.")
-    places = None if positions is None else np.asarray(positions, dtype=float)
-    if places is not None and places.shape != table.shape:
-        raise ValueError("positions must have the same shape as chosen: turns × models.")
-    names = [f"model {i + 1}" for i in range(table.shape[1])] if models is None else [str(name) for name in models]
-    if len(names) != table.shape[1] or len(set(names)) < len(names):
-        raise ValueError("models must have a different name for each column of chosen.")
-    return table, owners, places, names
 
 
 def _telling(table: Floats, shown: Flags) -> Flags:

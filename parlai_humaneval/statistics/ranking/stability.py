@@ -8,7 +8,7 @@ most ``MEMORY`` dialogues.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -122,13 +122,11 @@ def score_ranges(
         plan = np.concatenate([plan, resampled.astype(np.int64)])
     mu, sigma = trueskill.free_for_all_ratings(table, orders=plan, tolerance=TOLERANCE)
     orders, resamples = np.split(np.asarray(mu - 3 * sigma), [number])
+    drawn_so: dict[str, Any] = {"draws": number, "dialogues_played": played, "seed": seed}
+    ends, middles = trueskill.shuffle_interval(orders, level), np.median(orders, axis=0).tolist()
     ranges = [
-        ScoreRange(
-            order_middle=middle, order_low=low, order_high=high, draws=number, dialogues_played=played, seed=seed
-        )
-        for middle, (low, high) in zip(
-            np.median(orders, axis=0).tolist(), trueskill.shuffle_interval(orders, level), strict=True
-        )
+        ScoreRange(order_middle=middle, order_low=low, order_high=high, **drawn_so)
+        for middle, (low, high) in zip(middles, ends, strict=True)
     ]
     if groups < MIN_CLUSTERS:
         return [of.model_copy(update={"notes": (too_few_clusters(),)}) for of in ranges]

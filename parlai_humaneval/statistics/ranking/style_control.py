@@ -209,7 +209,15 @@ def style_control(
     table = np.column_stack([relative_differences(*counts), np.nan_to_num(places)])
     differing = (table != 0).sum(axis=0)
     scales = np.append(np.sqrt((table[:, :-1] ** 2).mean(axis=0)), 1.0)
-    marks = _telling_marks(own, table, differing)
+    # Marks in which enough replies differ, without those that go with models and earlier ones without exception.
+    models = np.eye(len(own.names))
+    design, marks = models[own.ones] - models[own.twos], list[int]()
+    rank = np.linalg.matrix_rank(design)
+    for place in np.flatnonzero(differing >= FEWEST).tolist():
+        wider = np.column_stack([design, table[:, place]])
+        if np.linalg.matrix_rank(wider) > rank:
+            design, rank = wider, rank + 1
+            marks.append(place)
     found = StyleControl([], [], {}, len(own.won), workers)
     if workers < MIN_CLUSTERS or workers <= len(known) - 1 + len(marks) + bool((own.won == 0).any()):
         return replace(found, why=FEW)
@@ -245,19 +253,6 @@ def style_control(
     fits = before, after, Inference(_change_of(plain[0], styled[0]), asked)
     pairs = [_pair(own, counts, met, one, two, fits) for one, two, met in _met(own)]
     return replace(found, pairs=corrected_fields(pairs, family, "before", "after", "change"), effects=rows)
-
-
-def _telling_marks(own: Comparisons, table: Floats, differing: npt.NDArray[np.int64]) -> list[int]:
-    """Marks in which enough replies differ, without those that go with models and earlier ones without exception."""
-    models = np.eye(len(own.names))
-    design, used = models[own.ones] - models[own.twos], list[int]()
-    rank = np.linalg.matrix_rank(design)
-    for mark in np.flatnonzero(differing >= FEWEST).tolist():
-        wider = np.column_stack([design, table[:, mark]])
-        if np.linalg.matrix_rank(wider) > rank:
-            design, rank = wider, rank + 1
-            used.append(mark)
-    return used
 
 
 def _change_of(plain: Fitted, styled: Fitted) -> Fitted:

@@ -111,10 +111,23 @@ def update_matches(
 ) -> tuple[Floats, Floats]:
     """Beliefs after one match a row. All arrays are rows × players; a nan rank did not take part."""
     if len(mu) > FEW:
-        return _at_once(mu, sigma, ranks, _Match(model, ARRAYS, tolerance, passes))
+        # Many matches, as arrays of players × matches in the order of their ranks.
+        most = max(2, int((~np.isnan(ranks)).sum(axis=1).max()))
+        order = np.argsort(ranks, axis=1, kind="stable").T[:most]  # nan comes last
+        rows = np.arange(len(mu))
+        placed = ranks[rows, order]
+        active = ~np.isnan(placed[1:])
+        means, deviations = _Match(model, ARRAYS, tolerance, passes).beliefs(
+            [*mu[rows, order]], [*sigma[rows, order]], placed[1:] == placed[:-1], None if active.all() else active
+        )
+        played = np.concatenate([active[:1], active])
+        new_mu, new_sigma = mu.copy(), sigma.copy()
+        new_mu[rows, order] = np.where(played, means, mu[rows, order])
+        new_sigma[rows, order] = np.where(played, deviations, sigma[rows, order])
+        return new_mu, new_sigma
     match = _Match(model, NUMBERS, tolerance, passes)
-    rows = zip(mu.tolist(), sigma.tolist(), ranks.tolist(), strict=True)
-    beliefs = np.array([_alone(*row, match) for row in rows]).reshape(len(mu), 2, -1)
+    each = zip(mu.tolist(), sigma.tolist(), ranks.tolist(), strict=True)
+    beliefs = np.array([_alone(*row, match) for row in each]).reshape(len(mu), 2, -1)
     return beliefs[:, 0].copy(), beliefs[:, 1].copy()
 
 
@@ -128,23 +141,6 @@ def _alone(
         for i, mean, deviation in zip(order, means, deviations, strict=True):
             mu[i], sigma[i] = mean, deviation
     return mu, sigma
-
-
-def _at_once(mu: Floats, sigma: Floats, ranks: Floats, match: _Match[Floats]) -> tuple[Floats, Floats]:
-    """Many matches, as arrays of players × matches in the order of their ranks."""
-    most = max(2, int((~np.isnan(ranks)).sum(axis=1).max()))
-    order = np.argsort(ranks, axis=1, kind="stable").T[:most]  # nan comes last
-    rows = np.arange(len(mu))
-    placed = ranks[rows, order]
-    active = ~np.isnan(placed[1:])
-    means, deviations = match.beliefs(
-        [*mu[rows, order]], [*sigma[rows, order]], placed[1:] == placed[:-1], None if active.all() else active
-    )
-    played = np.concatenate([active[:1], active])
-    new_mu, new_sigma = mu.copy(), sigma.copy()
-    new_mu[rows, order] = np.where(played, means, mu[rows, order])
-    new_sigma[rows, order] = np.where(played, deviations, sigma[rows, order])
-    return new_mu, new_sigma
 
 
 @dataclass(frozen=True)
@@ -244,7 +240,18 @@ def rate_two_player(
     model: SkillModel = _DEFAULT,
 ) -> tuple[Floats, Floats]:
     """TrueSkill of matches of two, in closed form."""
-    one, two, won = _matches(first, second, result, n_models, model)
+    one, two, won = (np.asarray(values) for values in (first, second, result))
+    if not one.shape == two.shape == won.shape == (one.size,):
+        raise ValueError("first, second and result must be lists of the same length, one entry per match.")
+    if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n_models):
+        raise ValueError(f"first and second must be indices of models, from 0 to {n_models - 1}.")
+    if not np.isin(won, (-1, 0, 1)).all():
+        raise ValueError("result must be 1 (the first won), 0 (a tie) or -1 (the second won), with none missing.")
+    if (one == two).any():
+        raise ValueError("A model cannot play against itself. Leave out such matches.")
+    if model.draw == 0 and (won == 0).any():
+        raise ValueError(_NO_TIES)
+    one, two, won = one.astype(np.int64), two.astype(np.int64), won.astype(np.int64)
     plan = _plan(orders, len(won))
     mu = np.full((len(plan), n_models), float(model.mu))
     variance = np.full((len(plan), n_models), float(model.sigma) ** 2)
@@ -398,23 +405,6 @@ def _check_ties(ranks: Floats, model: SkillModel) -> None:
     ordered = np.sort(ranks, axis=1)
     if model.draw == 0 and (ordered[:, 1:] == ordered[:, :-1]).any():
         raise ValueError(_NO_TIES)
-
-
-def _matches(
-    first: npt.ArrayLike, second: npt.ArrayLike, result: npt.ArrayLike, n_models: int, model: SkillModel
-) -> tuple[Ints, Ints, Ints]:
-    one, two, won = (np.asarray(values) for values in (first, second, result))
-    if not one.shape == two.shape == won.shape == (one.size,):
-        raise ValueError("first, second and result must be lists of the same length, one entry per match.")
-    if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n_models):
-        raise ValueError(f"first and second must be indices of models, from 0 to {n_models - 1}.")
-    if not np.isin(won, (-1, 0, 1)).all():
-        raise ValueError("result must be 1 (the first won), 0 (a tie) or -1 (the second won), with none missing.")
-    if (one == two).any():
-        raise ValueError("A model cannot play against itself. Leave out such matches.")
-    if model.draw == 0 and (won == 0).any():
-        raise ValueError(_NO_TIES)
-    return one.astype(np.int64), two.astype(np.int64), won.astype(np.int64)
 
 
 def _plan(orders: npt.ArrayLike | None, n: int) -> Ints:

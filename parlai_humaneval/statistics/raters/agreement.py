@@ -42,9 +42,8 @@ def percent_agreement(
 
 def _share(alike: Floats, of: Floats, clusters: npt.ArrayLike, name: str, cluster: str, level: float) -> Result:
     """A share with an interval, tested against nothing."""
-    found = clustered.clustered_share(
-        clustered.cluster_sums(alike, of, clusters), name=name, cluster=cluster, level=level
-    )
+    sums = clustered.cluster_sums(alike, of, clusters)
+    found = clustered.clustered_share(sums, name=name, cluster=cluster, level=level)
     return found.but(p_value=None, statistic=None)
 
 
@@ -220,9 +219,8 @@ def _ordinal(table: Floats) -> tuple[Floats, Measure]:
     items, width = table.shape
     if width > _MOST_ORDERED:
         raise ValueError(f"{width} labels in order: at most {_MOST_ORDERED}; give values for a scale of many points")
-    pairs = (
-        table[:, :, None] * (table[:, None, :] - np.eye(width)) / np.maximum(table.sum(axis=1) - 1, 1)[:, None, None]
-    )
+    others = np.maximum(table.sum(axis=1) - 1, 1)[:, None, None]
+    pairs = table[:, :, None] * (table[:, None, :] - np.eye(width)) / others
 
     def alpha(sums: Floats) -> Floats:
         given, observed = sums[:, :width], sums[:, width:].reshape(-1, width, width)

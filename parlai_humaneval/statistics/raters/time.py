@@ -246,9 +246,8 @@ def _ticks(groups: Sequence[ComparisonGroup], clock: RaterClock) -> Iterator[Tim
         for i, j in combinations(range(len(turns.models)), 2):
             rows = order[(shown[:, i] | shown[:, j])[order]]
             values, of_a = np.where(shown[:, i], turns.chosen[:, i], turns.chosen[:, j])[rows], shown[rows, i]
-            yield from _single(
-                names, turns.models[i], turns.models[j], values, of_a, seconds[rows], turns.workers[rows]
-            )
+            a, b = turns.models[i], turns.models[j]
+            yield from _single(names, a, b, values, of_a, seconds[rows], turns.workers[rows])
 
 
 def _ratings(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:

@@ -314,9 +314,8 @@ def planning_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result:
 def _apart(parts: Sequence[Codes]) -> Codes:
     """Numbers of what stands in the parts, one after another; the same number in two parts has two."""
     starts = np.cumsum([0, *(int(part.max(initial=-1)) + 1 for part in parts)])
-    return np.concatenate(
-        [np.zeros(0, dtype=np.intp), *(part + start for part, start in zip(parts, starts, strict=False))]
-    )
+    apart = (part + start for part, start in zip(parts, starts, strict=False))
+    return np.concatenate([np.zeros(0, dtype=np.intp), *apart])
 
 
 def planning_dialogue_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result | None:

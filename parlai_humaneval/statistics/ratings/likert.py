@@ -181,11 +181,8 @@ def final_scores(groups: Sequence[RatedCriterion]) -> pd.DataFrame:
             continue
         for one in group.models:
             values = sum(group.limits) - one.values if group.reversed and group.limits else one.values
-            parts.append(
-                pd.DataFrame(
-                    {"dialogue_id": one.dialogues, "worker_id": one.workers, "model": one.model, "score": values}
-                )
-            )
+            named = {"dialogue_id": one.dialogues, "worker_id": one.workers, "model": one.model}
+            parts.append(pd.DataFrame({**named, "score": values}))
     if not parts:
         return pd.DataFrame(columns=["dialogue_id", "worker_id", "model", "score"])
     means = pd.concat(parts).groupby(["dialogue_id", "worker_id", "model"], sort=True)["score"].mean()
@@ -216,12 +213,10 @@ def pair_combo(
         (np.asarray(won, dtype=float), np.asarray(workers, dtype=object))
         for won, workers in ((won_turns, turn_workers), (won_dialogs, dialog_workers))
     ]
-    how = (
-        f"weighted {w_turn:g} : {w_dialog:g}, {clustered.FLIPPED}, clustered by worker",
-        f"{PAIR_SOURCE}; {sign_flip.SOURCE}",
-    )
+    method = f"weighted {w_turn:g} : {w_dialog:g}, {clustered.FLIPPED}, clustered by worker"
+    how = method, f"{PAIR_SOURCE}; {sign_flip.SOURCE}", clustered.independent()
     n, details = sum(len(won) for won, _ in parts), {"w_turn": w_turn, "w_dialog": w_dialog, "null": 0.5}
-    base = Result.by(*how, clustered.independent(), name=name, n=n, level=level, details=details)
+    base = Result.by(*how, name=name, n=n, level=level, details=details)
     if not all(len(won) for won, _ in parts):
         return base.but(p_value=1.0, notes=("nothing was decided: nothing can be estimated",))
     turn, dialog = (float(won.mean()) for won, _ in parts)
@@ -234,9 +229,8 @@ def pair_combo(
     deviations = np.concatenate([w * (won - won.mean()) / len(won) for w, (won, _) in zip(weights, parts, strict=True)])
     rests_on = np.concatenate([np.full(len(won), w / len(won)) for w, (won, _) in zip(weights, parts, strict=True)])
     owners = np.concatenate([workers for _, workers in parts])
-    return clustered.with_sign_flips(
-        base, clustered.Clusters.of(share, deviations, rests_on, owners), 0.5, "worker", clustered.SHARE_LIMITS
-    )
+    observed = clustered.Clusters.of(share, deviations, rests_on, owners)
+    return clustered.with_sign_flips(base, observed, 0.5, "worker", clustered.SHARE_LIMITS)
 
 
 def single_combos(

@@ -217,7 +217,18 @@ def assessed(tables: Tables) -> Assessed | None:
         rows, remarks = rows[assessment], [f"{number} on long scales of {others} are left out here."]
     if not len(rows):
         return None
-    _check_range(rows)
+    x = rows["value"].to_numpy(dtype=float)
+    low, high = ends_of(rows)
+    beyond = (x < low) | (x > high)
+    if beyond.any():
+        at = int(beyond.argmax())
+        row = rows.iloc[at]
+        raise TableError(
+            f"{x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
+            f"expected {low[at]:g} to {high[at]:g}",
+            where="ratings.value",
+            try_="give columns minimum and maximum if the scale is another",
+        )
     check_sliders(rows, unnamed=True)
     _check_turning(rows)
     checks = worker_checks(rows)
@@ -241,21 +252,6 @@ def _check_turning(rows: pd.DataFrame) -> None:
         return f"{NAME_THEM}: {criterion!r} is reversed, and no rating says where its scale ends"
 
     refuse("ratings", rows["value"], pd.Series(is_reversed(rows), index=rows.index), wanted)
-
-
-def _check_range(rows: pd.DataFrame) -> None:
-    x = rows["value"].to_numpy(dtype=float)
-    low, high = ends_of(rows)
-    beyond = (x < low) | (x > high)
-    if beyond.any():
-        at = int(beyond.argmax())
-        row = rows.iloc[at]
-        raise TableError(
-            f"{x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
-            f"expected {low[at]:g} to {high[at]:g}",
-            where="ratings.value",
-            try_="give columns minimum and maximum if the scale is another",
-        )
 
 
 class SystemScore(Row):
@@ -393,19 +389,12 @@ def score_gaps(
         sides, shown, name = (*of_a[:2], *of_b[:2]), (of_a[2], of_b[2]), f"overall z of {a} − {b}"
         difference = with_once_each(clustered_difference, *sides, dialogues=shown, name=name, level=level)
         difference = with_dispersion(difference, *sides)
-        (first, raters, talks), (second, others, more) = (
-            of_dialogue.get(name, (nothing, nobody, nobody)) for name in (a, b)
-        )
+        both_models = (of_dialogue.get(name, (nothing, nobody, nobody)) for name in (a, b))
+        (first, raters, talks), (second, others, more) = both_models
         a_higher, b_higher = (rank_sum_test(*both, "greater") for both in ((first, second), (second, first)))
         p = min(1.0, 2 * min(1.0 if of.p_value is None else of.p_value for of in (a_higher, b_higher)))
         paper = a_higher.but(p_value=p, method="Wilcoxon rank-sum test, twice the smaller of both one-sided p")
         both = effective_win_test(first, raters, second, others, name=SUPERIORITY, level=level, dialogues=(talks, more))
-        tests = {
-            "difference": difference,
-            "a_higher": a_higher,
-            "b_higher": b_higher,
-            "paper": paper,
-            "superiority": both,
-        }
-        gaps.append(ScoreGap(model_a=a, model_b=b, **tests))
+        tests = {"difference": difference, "a_higher": a_higher, "b_higher": b_higher, "paper": paper}
+        gaps.append(ScoreGap(model_a=a, model_b=b, **tests, superiority=both))
     return corrected_fields(gaps, family, "difference", "paper")

@@ -59,9 +59,8 @@ def spot_the_bot_segments(rows: pd.DataFrame) -> pd.DataFrame:
         )
     goodness = [both[f"label_{entity}"].map(GOODNESS).to_numpy(dtype=np.int64) for entity in (0, 1)]
     seconds = both["seconds_0"].fillna(both["seconds_1"])
-    return both[[*SEGMENT, "model_0", "model_1"]].assign(
-        dialogue_id=dialogue_ids(both), seconds=seconds, lead=np.sign(goodness[0] - goodness[1])
-    )
+    lead = np.sign(goodness[0] - goodness[1])
+    return both[[*SEGMENT, "model_0", "model_1"]].assign(dialogue_id=dialogue_ids(both), seconds=seconds, lead=lead)
 
 
 def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:

@@ -268,7 +268,7 @@ def test_smallest_size(question: dict[str, Any]) -> None:
     found = layout(filled)
     keep = found.likeness
     n = clustered_size(found.design, found.alpha, 0.8, keep)
-    workers = MIN_WORKERS / found.design.groups(1, found.per_worker)
+    workers = MIN_WORKERS / found.design.groups(1, found.likeness.per_worker)
     assert n == math.ceil(workers - 1e-9) or clustered_power(found.design, n - 1, found.alpha, keep) < 0.8
     assert clustered_power(found.design, n, found.alpha, keep) >= 0.8
 

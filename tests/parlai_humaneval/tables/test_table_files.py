@@ -14,7 +14,7 @@ from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import make_record, make_study, make_turn
 
-from parlai_humaneval._util.text import guarded, unguarded, write_columns, write_rows
+from parlai_humaneval._util.text import csv_text, guarded, unguarded, write_columns
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import check_free, read_tables, save_tables, write_tables
@@ -208,7 +208,6 @@ def test_numbers_below_0_stay_numbers_in_texts(number: str) -> None:
 
 def test_columns_are_written_as_their_rows_would_be() -> None:
     columns = [["=1+1", "a", None, "'=x"], [1, 2.5, True, None], [None] * 4, [1, "+1", 1.0, "1"]]
-    by_column, by_row = StringIO(newline=""), StringIO(newline="")
+    by_column = StringIO(newline="")
     write_columns(by_column, "abcd", columns)
-    write_rows(by_row, "abcd", zip(*columns, strict=True))
-    assert by_column.getvalue() == by_row.getvalue()
+    assert by_column.getvalue() == csv_text("abcd", zip(*columns, strict=True))

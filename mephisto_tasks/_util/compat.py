@@ -112,18 +112,6 @@ def _sends_by_any_websocket() -> None:
     module.WebsocketChannel.enqueue_send = enqueue_send
 
 
-def _quiet_database_directory() -> None:
-    """Mephisto asks on the terminal for its data directory at the first use; a program cannot answer: it gets ours."""
-    dirs: Any = importlib.import_module("mephisto.utils.dirs")
-    handler: Any = importlib.import_module("mephisto.operations.config_handler")
-    check_code(dirs.get_root_data_dir, "c3677fc9")
-    if handler.get_config_arg(handler.CORE_SECTION, handler.DATA_STORAGE_KEY) is None:
-        data_dir = default_data_dir()
-        with suppress(OSError):  # a command that needs this one says so; another one may be named
-            make_private_folder(data_dir)
-        dirs.loaded_data_dir = str(data_dir)
-
-
 def prepare() -> None:
     """Make ``import mephisto`` work on this Python, and quiet; safe to call often, by any thread. Raises UntestedRelease."""
     global _prepared
@@ -161,7 +149,15 @@ def prepare() -> None:
         check_code(launcher.TaskLauncher.generate_units, "a809b3c2")
         launcher.UNIT_GENERATOR_WAIT_SECONDS = 0.5
         _sends_by_any_websocket()
-        _quiet_database_directory()
+        # Mephisto asks on the terminal for its data directory at the first use; a program cannot answer: it gets ours.
+        dirs: Any = importlib.import_module("mephisto.utils.dirs")
+        handler: Any = importlib.import_module("mephisto.operations.config_handler")
+        check_code(dirs.get_root_data_dir, "c3677fc9")
+        if handler.get_config_arg(handler.CORE_SECTION, handler.DATA_STORAGE_KEY) is None:
+            data_dir = default_data_dir()
+            with suppress(OSError):  # a command that needs this one says so; another one may be named
+                make_private_folder(data_dir)
+            dirs.loaded_data_dir = str(data_dir)
         # Hydra copies its whole store at each composition, half of the time; here one store copies what it gives out.
         config_store: Any = importlib.import_module("hydra.core.config_store")
         config_store.ConfigStore.__deepcopy__ = lambda self, memo: self

@@ -266,7 +266,15 @@ class StudyLauncher(TaskLauncher):
             self.units_thread.join(timeout=STOPPING_S)
         provider = self.task_run.get_provider()
         if isinstance(provider, ExpiresRuns):
-            self._expire_at_once(provider)
+            try:
+                provider.expire_run(self.task_run)
+            except CrowdError as error:
+                self.left_on_site = True
+                logger.error("%s", error)
+            with one_commit(self.db):
+                for unit in self.units:
+                    if unit.db_status not in _ENDED:
+                        unit.set_db_status("expired")
             return
         with ExitStack() as stack:
             if self._market.opens_at_once:
@@ -278,14 +286,3 @@ class StudyLauncher(TaskLauncher):
                         unit.expire()
                 except Exception:
                     logger.exception("unit %s could not be expired", unit.db_id)
-
-    def _expire_at_once(self, provider: ExpiresRuns) -> None:
-        try:
-            provider.expire_run(self.task_run)
-        except CrowdError as error:
-            self.left_on_site = True
-            logger.error("%s", error)
-        with one_commit(self.db):
-            for unit in self.units:
-                if unit.db_status not in _ENDED:
-                    unit.set_db_status("expired")

@@ -76,9 +76,21 @@ class Eligibility:
     def refusal(self, worker: Any, pseudonym: str, *, new_unit: bool = True) -> Refusal | None:
         """Why a worker (Mephisto's) may not take part; None: they may. ``new_unit`` False: their unit counts to limits
         already."""
-        name, number = str(worker.worker_name), str(worker.db_id)
-        found = self._listed(name, pseudonym) or self._qualified(worker) or self._seen_before(number)
-        return found or (self._had_enough(number) if new_unit else None)
+        rules, name, number = self.rules, str(worker.worker_name), str(worker.db_id)
+        if self.barred is not None and self.barred.has(name, pseudonym):
+            return Refusal("block_list", f"named in {rules.block_list}", BLOCKED)
+        if self.allowed is not None and not self.allowed.has(name, pseudonym):
+            return Refusal("allow_list", f"not named in {rules.allow_list}", NOT_INVITED)
+        for held in rules.qualifications:
+            if held in self.checked_here and not worker.is_qualified(held):
+                return Refusal("qualification", f"does not hold the qualification {held}", NOT_QUALIFIED)
+        for held in rules.not_qualifications:
+            if held in self.checked_here and worker.is_qualified(held):
+                return Refusal("qualification", f"holds the qualification {held}", SEEN_BEFORE)
+        for task in rules.exclude_tasks:
+            if any(work.done > 0 for work in self._work(task, number)):
+                return Refusal("took_part_before", f"took part in {task}, which exclude_tasks names", SEEN_BEFORE)
+        return self._had_enough(number) if new_unit else None
 
     def rated_elsewhere(self, worker_id: str) -> set[frozenset[str]]:
         """Groups of models that the worker rated in a study of ``across_tasks``, and may not rate here."""
@@ -97,28 +109,6 @@ class Eligibility:
                     yield frozenset(model.name for model in record.models)
         except ResultsError as error:  # as in _work
             logger.warning("what a worker rated in task %r cannot be read, and does not count: %s", task, error)
-
-    def _listed(self, name: str, pseudonym: str) -> Refusal | None:
-        if self.barred is not None and self.barred.has(name, pseudonym):
-            return Refusal("block_list", f"named in {self.rules.block_list}", BLOCKED)
-        if self.allowed is not None and not self.allowed.has(name, pseudonym):
-            return Refusal("allow_list", f"not named in {self.rules.allow_list}", NOT_INVITED)
-        return None
-
-    def _qualified(self, worker: Any) -> Refusal | None:
-        for name in self.rules.qualifications:
-            if name in self.checked_here and not worker.is_qualified(name):
-                return Refusal("qualification", f"does not hold the qualification {name}", NOT_QUALIFIED)
-        for name in self.rules.not_qualifications:
-            if name in self.checked_here and worker.is_qualified(name):
-                return Refusal("qualification", f"holds the qualification {name}", SEEN_BEFORE)
-        return None
-
-    def _seen_before(self, worker_id: str) -> Refusal | None:
-        for task in self.rules.exclude_tasks:
-            if any(work.done > 0 for work in self._work(task, worker_id)):
-                return Refusal("took_part_before", f"took part in {task}, which exclude_tasks names", SEEN_BEFORE)
-        return None
 
     def _had_enough(self, worker_id: str) -> Refusal | None:
         rules = self.rules

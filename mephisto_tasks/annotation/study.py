@@ -152,7 +152,15 @@ class AnnotationStudy(engine.Study):
             "numbers": plan.numbers,
         }
         if planned.gold is not None:
-            return self._gold(planned, planned.gold, common)
+            gold = self.golds.items[planned.gold - 1]
+            if isinstance(gold, PairItem):
+                shown = steps.shown_pair(gold, planned.item_id, planned.swapped)
+                expected = {self.config.metric: steps.right_side(gold, planned.swapped)}
+            else:
+                assert isinstance(gold, SegmentItem)
+                shown = steps.shown_segment(gold, planned.item_id)
+                expected = {f"label_{index}": next(iter(right)) for index, right in enumerate(gold.right)}
+            return JudgementItem(**common, setting=self.config.setting, group=[], dialogues=shown, expected=expected)
         item = self.items[planned.item_id]
         shown = [
             steps.masked(dialogue, self.rated_models, self.presenter)
@@ -160,17 +168,6 @@ class AnnotationStudy(engine.Study):
         ]
         setting = item.cell.setting if self.config.show == "pair" else self.config.setting
         return JudgementItem(**common, setting=setting, group=list(item.cell.models), dialogues=shown)
-
-    def _gold(self, planned: PlannedItem, number: int, common: Mapping[str, Any]) -> JudgementItem:
-        gold = self.golds.items[number - 1]
-        if isinstance(gold, PairItem):
-            shown = steps.shown_pair(gold, planned.item_id, planned.swapped)
-            expected = {self.config.metric: steps.right_side(gold, planned.swapped)}
-        else:
-            assert isinstance(gold, SegmentItem)
-            shown = steps.shown_segment(gold, planned.item_id)
-            expected = {f"label_{index}": next(iter(right)) for index, right in enumerate(gold.right)}
-        return JudgementItem(**common, setting=self.config.setting, group=[], dialogues=shown, expected=expected)
 
 
 class HeldBatch(HeldUnit[PlannedItem]):

@@ -99,7 +99,21 @@ class Replay:
             turns = [turn for turn in self.rating.turns if turn.complete and not turn.automatic]
             for number, turn in enumerate(turns, start=1):
                 on_page.page.within = Progress(unit="turn", current=number, total=len(turns))
-                self._ask_turn(on_page, turn)
+                if on_page.is_answered():
+                    continue
+                self._show(on_page, turn)
+                cards = self._cards(on_page, turn)
+                page, number = on_page.page, turn.turn
+                step_id = on_page.step_id(f"turn-{number}")
+                if self._own.turn_question == "tick":
+                    ticked = page.ask(TickAnswer, steps.tick_step(self._own, step_id, cards[0], self.rating.question))
+                    selected, none, reason = ticked.selected, ticked.none, ticked.reason
+                else:
+                    chosen = page.ask(ChooseAnswer, steps.choose_step(self._own, step_id, cards, self.rating.question))
+                    selected = steps.credited(turn.candidates, chosen.selected)
+                    none, reason = chosen.none, chosen.reason
+                answer = {"selected": selected, "none_said": none, "reason": reason or None}
+                on_page.store({"question_id": "turn", "turn": number, **answer})
             on_page.page.within = None
         self._show(on_page, None)
         if "verdict" in kinds and not on_page.is_answered():
@@ -131,23 +145,6 @@ class Replay:
         candidates = shown_cards(turn.candidates)
         on_page.note([(candidate.candidate_id, candidate.model) for candidate in candidates])
         return [Card(candidate_id=one.candidate_id, text=one.text, images=pictures(one.images)) for one in candidates]
-
-    def _ask_turn(self, on_page: ItemPage, turn: records.Turn) -> None:
-        if on_page.is_answered():
-            return
-        self._show(on_page, turn)
-        cards = self._cards(on_page, turn)
-        page, number = on_page.page, turn.turn
-        step_id = on_page.step_id(f"turn-{number}")
-        if self._own.turn_question == "tick":
-            ticked = page.ask(TickAnswer, steps.tick_step(self._own, step_id, cards[0], self.rating.question))
-            selected, none, reason = ticked.selected, ticked.none, ticked.reason
-        else:
-            chosen = page.ask(ChooseAnswer, steps.choose_step(self._own, step_id, cards, self.rating.question))
-            selected = steps.credited(turn.candidates, chosen.selected)
-            none, reason = chosen.none, chosen.reason
-        answer = {"selected": selected, "none_said": none, "reason": reason or None}
-        on_page.store({"question_id": "turn", "turn": number, **answer})
 
     def _rank(self, on_page: ItemPage, turn: records.Turn) -> None:
         if on_page.is_answered():
@@ -209,7 +206,19 @@ class JudgingWorld:
                     step = asking.scales_step(self.config, self._item_page.step_id("rate"), questions[0].text)
                     self._item_page.store({"question_id": "rate", "ratings": self.page.ask(RateAnswer, step).values})
                 else:
-                    self._ask_form(questions)
+                    pair = self.config.show == "pair"
+                    titles = (t("Conversation 1"), t("Conversation 2")) if pair else (t("Conversation"),)
+                    self._show_whole("pair" if pair else "segment", titles)
+                    form = asking.form_step(self.config, self._item_page.step_id("form"), questions)
+                    answer = self.page.ask(FormAnswer, form)
+                    values, reasons = answer.values, answer.reasons
+                    names = [question.question_id for question in questions]
+                    self._item_page.store(
+                        *(
+                            {"question_id": name, "option": values[name], "reason": reasons.get(name) or None}
+                            for name in names
+                        )
+                    )
             self.page.recorded.must_be_over()
             self.page.state.append(Finished(at=time.time()))
         finally:
@@ -221,16 +230,3 @@ class JudgingWorld:
             panels.append(panel(shown, how, title=title, context=context))
             speakers.append(speakers_of(panels[-1], shown.lines, shown))
         self._item_page.show_panels(panels, speakers)
-
-    def _ask_form(self, questions: list[records.AskedQuestion]) -> None:
-        pair = self.config.show == "pair"
-        titles = (t("Conversation 1"), t("Conversation 2")) if pair else (t("Conversation"),)
-        self._show_whole("pair" if pair else "segment", titles)
-        answer = self.page.ask(FormAnswer, asking.form_step(self.config, self._item_page.step_id("form"), questions))
-        names = [question.question_id for question in questions]
-        self._item_page.store(
-            *(
-                {"question_id": name, "option": answer.values[name], "reason": answer.reasons.get(name) or None}
-                for name in names
-            )
-        )

@@ -28,7 +28,7 @@ from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, l
 from parlai_humaneval.materials.instructions import Practice, load_practice
 from parlai_humaneval.models.backends.human import is_person
 from parlai_humaneval.models.model_pool import ModelPool
-from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
+from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.schema.events import Started
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import techniques
@@ -53,7 +53,18 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
     steer(allocator, steered)
     speaking = {name for cell in asked if str(cell) not in steered.stopped for name in cell.models}
     spoken = [spec for spec in specs if spec.name in speaking | {config.quality_control_model}]
-    _check_images(config, spoken)
+    blind = [spec.name for spec in spoken if not spec.options.get(IMAGES_FIELD)]
+    some_see = config.images == "models" and len(blind) < len(spoken)
+    if blind and config.images != "none" and not some_see:
+        raise ConfigError(
+            f"{', '.join(blind)} {'takes' if len(blind) == 1 else 'take'} no pictures",
+            where=f"images={config.images}",
+            try_=(
+                "if it does, say images: true in the options of its zoo entry (chat completions, vision_lm, HTTP "
+                "servers, programs and functions can)",
+                "or leave images at none",
+            ),
+        )
     openers = load_openers(None if config.openers == PACKAGED else _file(config.openers)) if config.openers else []
     planner = Planner(
         config,
@@ -153,22 +164,6 @@ def _turns(config: InteractiveConfig) -> int:
     if not config.rater_ends or entry is None or entry.habits is None:
         return config.turns
     return entry.habits.turns_within(config.turns, config.max_turns)
-
-
-def _check_images(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> None:
-    blind = [spec.name for spec in specs if not spec.options.get(IMAGES_FIELD)]
-    if config.images in ("none", "models") and (config.images == "none" or len(blind) < len(specs)):
-        return
-    if blind:
-        raise ConfigError(
-            f"{', '.join(blind)} {'takes' if len(blind) == 1 else 'take'} no pictures",
-            where=f"images={config.images}",
-            try_=(
-                "if it does, say images: true in the options of its zoo entry (chat completions, vision_lm, HTTP "
-                "servers, programs and functions can)",
-                "or leave images at none",
-            ),
-        )
 
 
 def _file(configured: str) -> Path | None:

@@ -238,32 +238,48 @@ class PartnerRoom:
             partner.sent, partner.errand = (errand, after), None
 
     def _show(self, partner: _Partner) -> None:
-        self._note_change(partner)
+        before, now = partner.errand, self._desk.in_hand(partner.agent_id)
+        if before is not now:
+            said = [] if before is None else [t(NO_LONGER)]
+            if now is not None:
+                last = before or (partner.sent[0] if partner.sent else None)
+                known = partner.numbers.get(now.conversation)
+                number = partner.numbers.setdefault(now.conversation, len(partner.numbers) + 1)
+                if partner.sent is not None and partner.sent[0].heard == now.heard:
+                    said.append(t(NOT_SHOWN))
+                elif last is not None and last.conversation != now.conversation:
+                    said.append(t(ANOTHER) if known is None else t(BACK, number=number))
+            partner.errand = now
+            notice = steps.Notice(level="info", text=joined(said))
+            partner.notice = ("" if now is None else now.errand_id, notice) if said else None
         state = self._state(partner)
         if partner.here and (partner.shown is None or partner.shown.model_copy(update={"version": 0}) != state):
             self._send(partner, state)
 
-    def _note_change(self, partner: _Partner) -> None:
-        before, now = partner.errand, self._desk.in_hand(partner.agent_id)
-        if before is now:
-            return
-        said = [] if before is None else [t(NO_LONGER)]
-        if now is not None:
-            last = before or (partner.sent[0] if partner.sent else None)
-            known = partner.numbers.get(now.conversation)
-            number = partner.numbers.setdefault(now.conversation, len(partner.numbers) + 1)
-            if partner.sent is not None and partner.sent[0].heard == now.heard:
-                said.append(t(NOT_SHOWN))
-            elif last is not None and last.conversation != now.conversation:
-                said.append(t(ANOTHER) if known is None else t(BACK, number=number))
-        partner.errand = now
-        notice = steps.Notice(level="info", text=joined(said))
-        partner.notice = ("" if now is None else now.errand_id, notice) if said else None
-
     def _state(self, partner: _Partner) -> steps.PageState:
         errand = partner.errand
         if errand is not None:
-            state = self._to_answer(partner, errand)
+            heard, number = errand.heard, partner.numbers[errand.conversation]
+            turns = sum(speaker == "human" for speaker, _ in heard.dialogue)
+            persona = [*heard.persona, *(t(OTHER_PERSON, line=line) for line in heard.partner_persona)]
+            mine = partner.written.get(errand.conversation, set())
+            transcript = [
+                steps.Entry(
+                    entry_id=f"{number}-{place}",
+                    speaker="partner" if speaker == "human" else "you",
+                    text=text,
+                    note=t(NOT_YOURS) if speaker == "bot" and text not in mine else None,
+                )
+                for place, (speaker, text) in enumerate(heard.dialogue)
+            ]
+            above = label(turns, self._desk.waiting(), self._desk.oldest_wait_s())
+            state = _page(
+                steps.MessageStep(step_id=errand.errand_id, label=above),
+                progress=steps.Progress(unit="conversation", current=number, total=None),
+                within=steps.Progress(unit="turn", current=max(turns, 1), total=None),
+                context=steps.Context(title=t(CHARACTER), lines=persona) if persona else None,
+                transcript=transcript,
+            )
         elif partner.sent and partner.sent[0].conversation in self._desk.conversations(partner.agent_id):
             state = partner.sent[1]
         else:
@@ -271,29 +287,6 @@ class PartnerRoom:
         step_id = errand.errand_id if errand is not None else ""
         notice = partner.notice[1] if partner.notice and partner.notice[0] == step_id else None
         return state.model_copy(update={"notice": notice, "confirmed": list(partner.confirmed)})
-
-    def _to_answer(self, partner: _Partner, errand: Errand) -> steps.PageState:
-        heard, number = errand.heard, partner.numbers[errand.conversation]
-        turns = sum(speaker == "human" for speaker, _ in heard.dialogue)
-        persona = [*heard.persona, *(t(OTHER_PERSON, line=line) for line in heard.partner_persona)]
-        mine = partner.written.get(errand.conversation, set())
-        transcript = [
-            steps.Entry(
-                entry_id=f"{number}-{place}",
-                speaker="partner" if speaker == "human" else "you",
-                text=text,
-                note=t(NOT_YOURS) if speaker == "bot" and text not in mine else None,
-            )
-            for place, (speaker, text) in enumerate(heard.dialogue)
-        ]
-        above = label(turns, self._desk.waiting(), self._desk.oldest_wait_s())
-        return _page(
-            steps.MessageStep(step_id=errand.errand_id, label=above),
-            progress=steps.Progress(unit="conversation", current=number, total=None),
-            within=steps.Progress(unit="turn", current=max(turns, 1), total=None),
-            context=steps.Context(title=t(CHARACTER), lines=persona) if persona else None,
-            transcript=transcript,
-        )
 
     def _send(self, partner: _Partner, state: steps.PageState) -> None:
         update = self._update(partner, state)

@@ -70,7 +70,25 @@ class ConversationWorld:
         rating = TurnRating(self.config, self.plan, self.page, speaker)
         self._waiting = Waiting(self.config, self.page, speaker)
         try:
-            self._set_scene()
+            context = self.plan.context
+            self._count(1)
+            if self.config.verdict:
+                self.page.columns = SIDES
+            if context.persona:
+                self.page.context = steps.Context(title=t("Your character"), lines=context.persona)
+            self.page.topic = context.topic
+            if self.config.topic == "free":
+                chosen = self._recorded.take(log.TopicChosen)
+                if chosen is None:
+                    answer = self.page.ask(steps.TopicAnswer, asking.topic_step(self.config))
+                    chosen = log.TopicChosen(at=time.time(), text=answer.text.strip(), opinion=answer.opinion or None)
+                    self.page.state.append(chosen)
+                self.page.topic = chosen.text
+            if self.config.offer_topics:
+                chance = random.Random(f"topics:{self.plan.seed}")
+                self._suggestions = [
+                    t(topic) for topic in chance.sample(self.topics, min(SUGGESTIONS, len(self.topics)))
+                ]
             given = self._open(speaker)
             verdict, by_rater = self._converse(speaker, rating, given)
             config = self.config
@@ -114,25 +132,6 @@ class ConversationWorld:
                 criteria=criterion_records(config.final_scale, config.scales()),
             )
         )
-
-    def _set_scene(self) -> None:
-        context = self.plan.context
-        self._count(1)
-        if self.config.verdict:
-            self.page.columns = SIDES
-        if context.persona:
-            self.page.context = steps.Context(title=t("Your character"), lines=context.persona)
-        self.page.topic = context.topic
-        if self.config.topic == "free":
-            chosen = self._recorded.take(log.TopicChosen)
-            if chosen is None:
-                answer = self.page.ask(steps.TopicAnswer, asking.topic_step(self.config))
-                chosen = log.TopicChosen(at=time.time(), text=answer.text.strip(), opinion=answer.opinion or None)
-                self.page.state.append(chosen)
-            self.page.topic = chosen.text
-        if self.config.offer_topics:
-            chance = random.Random(f"topics:{self.plan.seed}")
-            self._suggestions = [t(topic) for topic in chance.sample(self.topics, min(SUGGESTIONS, len(self.topics)))]
 
     def _open(self, speaker: BotSpeakerAgent) -> str | None:
         """Say the lines of the context; returns the rater's first message where it is given to them."""

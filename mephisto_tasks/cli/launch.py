@@ -62,27 +62,22 @@ def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
     elif names:
         click.echo("\n\n".join(_all_of(setting, task) for setting in shown))
     else:
-        _print_list(shown, task)
-
-
-def _print_list(listed: Sequence[Setting], task: str) -> None:
-    out = options.console()
-    for topic, group in groupby(listed, key=lambda setting: setting.topic):
-        settings = [(setting, on_one_line(setting.default, _MOST)) for setting in group]
-        names, defaults = (
-            max(map(len, column)) for column in zip(*((each.name, text) for each, text in settings), strict=True)
+        out = options.console()
+        for topic, group in groupby(shown, key=lambda setting: setting.topic):
+            settings = [(setting, on_one_line(setting.default, _MOST)) for setting in group]
+            columns = zip(*((each.name, text) for each, text in settings), strict=True)
+            longest_name, longest_default = (max(map(len, column)) for column in columns)
+            out.print(f"\n[bold]{topic}[/bold]")
+            for setting, default in settings:
+                named, begins = (setting.name.ljust(longest_name), "bold"), (default.ljust(longest_default), "cyan")
+                line = Text.assemble(named, "  ", begins, "  ", setting.in_a_sentence)
+                if out.is_terminal:
+                    line.truncate(out.width, overflow="ellipsis")
+                out.print(line, soft_wrap=True)
+        click.echo(f"\nDetails of one setting:  {options.PROGRAM} launch {task} --list-settings NAME")
+        click.echo(
+            "In most shells, values with brackets or spaces need quotes (zsh otherwise looks for files): 'models=[a,b]'"
         )
-        out.print(f"\n[bold]{topic}[/bold]")
-        for setting, default in settings:
-            named, begins = (setting.name.ljust(names), "bold"), (default.ljust(defaults), "cyan")
-            line = Text.assemble(named, "  ", begins, "  ", setting.in_a_sentence)
-            if out.is_terminal:
-                line.truncate(out.width, overflow="ellipsis")
-            out.print(line, soft_wrap=True)
-    click.echo(f"\nDetails of one setting:  {options.PROGRAM} launch {task} --list-settings NAME")
-    click.echo(
-        "In most shells, values with brackets or spaces need quotes (zsh otherwise looks for files): 'models=[a,b]'"
-    )
 
 
 def _all_of(setting: Setting, task: str) -> str:

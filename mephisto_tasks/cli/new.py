@@ -21,7 +21,7 @@ from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
     from mephisto_tasks.launch.config_reference import Setting
-    from mephisto_tasks.launch.new_study import Bar, Choices, Draft
+    from mephisto_tasks.launch.new_study import Bar, Choices
 
 BAR = 24  # Letters of the longest bar
 PARTNERS = ("retrieval", "eliza")  # What the only model that is named is compared with
@@ -45,15 +45,30 @@ def new(
 ) -> None:
     if as_json and not yes:
         raise WrongUsage("--json prints the study without questions", try_="add --yes")
-    settings, path = _typed(chosen), Path(out).expanduser()
+    settings: dict[str, Any] = {}
+    for word in chosen:
+        name, is_set, value = word.partition("=")
+        try:
+            settings[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            is_set = ""
+        if not is_set or not name:
+            raise WrongUsage(f"{word!r} is not a setting", try_="write NAME=VALUE, as `launch` takes it")
+    path = Path(out).expanduser()
     if models and "models" in settings:
         raise WrongUsage("--model and models=… are the same setting", try_="leave one of them out")
     if models:
         settings["models"] = list(dict.fromkeys([*models, *PARTNERS]))[: max(2, len(models))]
     if (terminal or yes) and technique(task).engine == "live":  # the page says what is wrong next to the field
-        _check_models(settings)
+        from parlai_humaneval.models.selection import specs_of
+        from parlai_humaneval.models.zoo.entries import load_zoo
+
+        named, zoo_files = settings.get("models"), settings.get("zoo_files") or []
+        if isinstance(named, list) and isinstance(zoo_files, list):
+            here = [name for name in map(str, named) if "://" not in name]
+            specs_of(here, load_zoo(more=map(str, zoo_files)))  # raises ZooError where one of this machine is not there
     with waiting_for(LOADING), collector_off():
-        from mephisto_tasks.launch.new_study import Choices, draft, launch_command, write_study
+        from mephisto_tasks.launch.new_study import Choices, draft, in_words, launch_command, write_study
 
     choices = Choices(technique=task, settings=settings, gap=gap, power=power, wage=wage)
     if not (terminal or yes):
@@ -76,32 +91,13 @@ def new(
             }
         )
         return
-    _print_end(made, written, path)
-
-
-def _typed(chosen: tuple[str, ...]) -> dict[str, Any]:
-    """Settings of the command line by their names. Raises WrongUsage."""
-    settings = {}
-    for word in chosen:
-        name, is_set, value = word.partition("=")
-        try:
-            settings[name] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            is_set = ""
-        if not is_set or not name:
-            raise WrongUsage(f"{word!r} is not a setting", try_="write NAME=VALUE, as `launch` takes it")
-    return settings
-
-
-def _check_models(settings: dict[str, Any]) -> None:
-    """Models on this machine are there. Raises ZooError."""
-    from parlai_humaneval.models.selection import specs_of
-    from parlai_humaneval.models.zoo.entries import load_zoo
-
-    models, zoo_files = settings.get("models"), settings.get("zoo_files") or []
-    if isinstance(models, list) and isinstance(zoo_files, list):
-        names = map(str, models)
-        specs_of([name for name in names if "://" not in name], load_zoo(more=map(str, zoo_files)))
+    screen = console()
+    for sentence in filter(None, ["" if made.estimate is None else in_words(made.estimate), made.remark]):
+        screen.print(as_written(sentence), soft_wrap=True)
+    for problem in made.problems:
+        screen.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)
+    command = launch_command(path, made.missing)
+    screen.print(as_written(f"Wrote {' and '.join(map(str, written))}. Launch it:  {command}"), soft_wrap=True)
 
 
 def _serve(choices: Choices, path: Path, port: int) -> None:
@@ -184,7 +180,7 @@ class _Interview:
         self._update(gap=points / 100)
 
     def _ask(self, setting: Setting) -> None:
-        from mephisto_tasks.launch.new_study import choices_of, draft, in_words, published_question, value_of
+        from mephisto_tasks.launch.new_study import choices_of, draft, in_words, is_paid, published_question, value_of
 
         known = choices_of(self._choices.technique, setting.name)
         if len(known) == 1:
@@ -194,25 +190,20 @@ class _Interview:
             self._out.print(Text(f"One of: {', '.join(known)}", "dim"))
         if setting.name == "question":
             self._out.print(Text(f"Now: {published_question(self._choices)}", "dim"))
-        default = self._default(setting)
+        # What holds if nothing is typed: the amount of the plan, the wage where raters expect a reward.
+        found, given = draft(self._choices, self._path).estimate, self._choices.settings
+        held: Any = given.get(setting.name, setting.default)
+        if found is not None and setting.name == technique(self._choices.technique).amount:
+            held = found.amount or held
+        if found is not None and setting.name == "task_reward" and is_paid(str(given.get("place") or "local")):
+            held = given.get("task_reward", found.reward)
+        default = "" if held in (None, "null") else str(held)
         answer = click.prompt(setting.name, default)
         if answer != default:
             self._set(setting.name, value_of(setting, answer))
         estimate = draft(self._choices, self._path).estimate
         if setting.name == technique(self._choices.technique).amount and estimate is not None:
             self._out.print(in_words(estimate))
-
-    def _default(self, setting: Setting) -> str:
-        """What holds if nothing is typed: the amount of the plan, the wage where raters expect a reward."""
-        from mephisto_tasks.launch.new_study import draft, is_paid
-
-        found, given = draft(self._choices, self._path).estimate, self._choices.settings
-        default: Any = given.get(setting.name, setting.default)
-        if found is not None and setting.name == technique(self._choices.technique).amount:
-            default = found.amount or default
-        if found is not None and setting.name == "task_reward" and is_paid(str(given.get("place") or "local")):
-            default = given.get("task_reward", found.reward)
-        return "" if default in (None, "null") else str(default)
 
     def _set(self, name: str, value: Any) -> None:
         kept = {key: kept for key, kept in self._choices.settings.items() if key != name}
@@ -232,15 +223,3 @@ def drawn(bars: list[Bar]) -> Text:
         for bar, length in zip(bars, lengths, strict=True)
     )
     return Text("\n".join(lines))
-
-
-def _print_end(made: Draft, written: list[Path], path: Path) -> None:
-    out = console()
-    from mephisto_tasks.launch.new_study import in_words, launch_command
-
-    for sentence in filter(None, ["" if made.estimate is None else in_words(made.estimate), made.remark]):
-        out.print(as_written(sentence), soft_wrap=True)
-    for problem in made.problems:
-        out.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)
-    command = launch_command(path, made.missing)
-    out.print(as_written(f"Wrote {' and '.join(map(str, written))}. Launch it:  {command}"), soft_wrap=True)

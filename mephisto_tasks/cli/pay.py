@@ -253,7 +253,25 @@ def _only(amounts: Mapping[str, Decimal], currencies: Sequence[str], nothing: st
 def show(books: Books) -> None:
     """The table of workers, what is proposed, and what one should know before it is sent."""
     if books.workers:
-        show_workers(books)
+        from rich.table import Table
+
+        from mephisto_tasks.payments.statement import in_words
+
+        lines = [{"worker": line.worker, **_cells(line)} for line in books.workers]
+        shown = [name for name in lines[0] if name not in SELDOM or any(cells[name] for cells in lines)]
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for name in shown:
+            # A pseudonym is to be copied, so that the rest gives way.
+            is_name = name == "worker"
+            width = max(len(cells[name]) for cells in lines) if is_name else None
+            table.add_column(name, justify="left" if is_name else "right", min_width=width)
+        for cells in lines:
+            table.add_row(*(cells[name] for name in shown))
+        console().print(table)
+        if books.hourly:
+            click.echo(
+                f"Effective pay: {in_words(books.hourly)} an hour (median over raters, including their practice)."
+            )
     else:
         click.echo(f"Task {books.task_name!r} has no work to pay for.")
     for account in books.accounts:
@@ -264,26 +282,6 @@ def show(books: Books) -> None:
             click.echo(f"  {payment.kind:<8}  {payment.money:>8}  {payment.worker}  {payment.why}")
     for note in books.notes:
         click.echo(f"{note}.")
-
-
-def show_workers(books: Books) -> None:
-    from rich.table import Table
-
-    from mephisto_tasks.payments.statement import in_words
-
-    lines = [{"worker": line.worker, **_cells(line)} for line in books.workers]
-    shown = [name for name in lines[0] if name not in SELDOM or any(cells[name] for cells in lines)]
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in shown:
-        # A pseudonym is to be copied, so that the rest gives way.
-        is_name = name == "worker"
-        width = max(len(cells[name]) for cells in lines) if is_name else None
-        table.add_column(name, justify="left" if is_name else "right", min_width=width)
-    for cells in lines:
-        table.add_row(*(cells[name] for name in shown))
-    console().print(table)
-    if books.hourly:
-        click.echo(f"Effective pay: {in_words(books.hourly)} an hour (median over raters, including their practice).")
 
 
 SELDOM = ("partial", "stopped", "at work", "practice", "written")  # Columns that are shown where they hold something

@@ -142,7 +142,24 @@ class _MainStudy:
         if self.blueprint.prereg:
             what = "a pilot comes before the study is registered, and is not part of it"
             raise CommandError(what, where="prereg", try_="leave prereg out, or launch the registered study")
-        self.served = _served(self.task, self.config, self.data_dir, is_planned=self.is_planned)
+        # What a launch asks of the settings, before anybody rates anything; where it is planned, the plan says what the rule
+        # lacks.
+        from mephisto_tasks.annotation.build import judge_of
+        from mephisto_tasks.annotation.config import StaticConfig
+        from mephisto_tasks.config.stopping import StoppingSettings
+        from mephisto_tasks.launch.preparation import check_dialogues, checked_settings
+
+        blueprint, asked = self.config.mephisto.blueprint, self.config.copy()
+        if self.is_planned and (blueprint.margin is None or blueprint.max_dialogues is None):
+            fields = StoppingSettings.model_fields
+            for name in fields.keys() - {"alpha", "transitive"}:
+                asked.mephisto.blueprint[name] = fields[name].default
+        elif self.is_planned:
+            asked.mephisto.blueprint.stop = "decided"
+        settings = checked_settings(self.task, asked)
+        self.served = check_dialogues(settings, self.data_dir)
+        if isinstance(settings, StaticConfig):
+            judge_of(settings.model_copy(update={name: blueprint[name] for name in ("judge", "judge_max_cost")}))
         self.gap = checked_margin(MARGIN if self.margin is None else self.margin)
 
     def learn(self, tables: Tables) -> None:
@@ -304,28 +321,6 @@ class _MainStudy:
 def _models(config: DictConfig) -> list[str]:
     groups = config.mephisto.blueprint.groups
     return list(dict.fromkeys([*config.mephisto.blueprint.models, *(model for group in groups for model in group)]))
-
-
-def _served(task: str, config: DictConfig, data_dir: Path, *, is_planned: bool) -> int | None:
-    """Ask of the settings what a launch asks, before anybody rates anything; returns how many judgements the dialogues
-    serve, where that is known. ``is_planned``: the plan says what the rule lacks."""
-    from mephisto_tasks.annotation.build import judge_of
-    from mephisto_tasks.annotation.config import StaticConfig
-    from mephisto_tasks.config.stopping import StoppingSettings
-    from mephisto_tasks.launch.preparation import check_dialogues, checked_settings
-
-    blueprint, asked = config.mephisto.blueprint, config.copy()
-    if is_planned and (blueprint.margin is None or blueprint.max_dialogues is None):
-        fields = StoppingSettings.model_fields
-        for name in fields.keys() - {"alpha", "transitive"}:
-            asked.mephisto.blueprint[name] = fields[name].default
-    elif is_planned:
-        asked.mephisto.blueprint.stop = "decided"
-    settings = checked_settings(task, asked)
-    served = check_dialogues(settings, data_dir)
-    if isinstance(settings, StaticConfig):
-        judge_of(settings.model_copy(update={name: blueprint[name] for name in ("judge", "judge_max_cost")}))
-    return served
 
 
 def _plain(value: Any) -> Any:

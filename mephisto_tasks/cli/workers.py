@@ -21,7 +21,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Block
-    from mephisto_tasks.workers.profiles import WorkerLine, WorkerTask
+    from mephisto_tasks.workers.profiles import WorkerTask
     from mephisto_tasks.workers.qualifications import Lifted
     from mephisto_tasks.workers.roster import KnownWorker, SiteBlocks
 
@@ -118,7 +118,25 @@ def list_(task_name: str | None, data_dir: Path, as_json: bool) -> None:
     if as_json:
         say_json([line.model_dump() for line in lines])
     else:
-        print_lines(lines)
+        if not lines:
+            click.echo("Nobody has come yet.")
+            return
+        from rich.table import Table
+
+        table = Table(box=None, padding=(0, 1, 0, 0))
+        for column in ("worker", "from", "done", "part", "practice", "blocked", "notes", "last seen"):
+            table.add_column(column, no_wrap=column != "blocked")
+        for line in lines:
+            place = "a program" if line.simulated else line.provider
+            partial = f"{line.partial + line.stopped}" + (f" (+{line.running} now)" if line.running else "")
+            cells = (line.worker, place, str(line.complete), partial, line.practice, ", ".join(line.blocked))
+            table.add_row(*map(as_written, (*cells, str(line.notes or ""), since(line.last_seen))))
+        console().print(table)
+        people = sum(not line.simulated for line in lines)
+        click.echo(
+            f"{counted(len(lines), 'worker')} ({people} real, {len(lines) - people} simulated). Details of one:  "
+            f"parlai-humaneval workers show {lines[0].worker}"
+        )
 
 
 @described("workers show")
@@ -285,28 +303,6 @@ def read_with_progress(tasks: Iterable[str]) -> Iterable[str]:
         yield from tasks
     else:
         yield from track(tasks, description=READING, console=out, transient=True)
-
-
-def print_lines(lines: list[WorkerLine]) -> None:
-    if not lines:
-        click.echo("Nobody has come yet.")
-        return
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    for column in ("worker", "from", "done", "part", "practice", "blocked", "notes", "last seen"):
-        table.add_column(column, no_wrap=column != "blocked")
-    for line in lines:
-        place = "a program" if line.simulated else line.provider
-        partial = f"{line.partial + line.stopped}" + (f" (+{line.running} now)" if line.running else "")
-        cells = (line.worker, place, str(line.complete), partial, line.practice, ", ".join(line.blocked))
-        table.add_row(*map(as_written, (*cells, str(line.notes or ""), since(line.last_seen))))
-    console().print(table)
-    people = sum(not line.simulated for line in lines)
-    click.echo(
-        f"{counted(len(lines), 'worker')} ({people} real, {len(lines) - people} simulated). Details of one:  "
-        f"parlai-humaneval workers show {lines[0].worker}"
-    )
 
 
 def print_task(task: WorkerTask) -> None:

@@ -285,10 +285,9 @@ class _Folding:
             possible = (
                 f"only {left} more {'is' if left == 1 else 'are'} possible" if left > 0 else "no more are possible"
             )
-            raise _Refused(
-                f"{beyond[0].label}: {possible}, because {most} {'is' if most == 1 else 'are'} available and "
-                f"{wanted_before} {self._about.counted} are already requested. Add dialogues and launch again."
-            )
+            there = f"{most} {'is' if most == 1 else 'are'} available and {wanted_before} {self._about.counted}"
+            what = f"{beyond[0].label}: {possible}, because {there} are already requested"
+            raise _Refused(what, try_="add dialogues and launch again")
         self._targets |= targets
         wanted = sorted(set(targets.values()))
         now = f"{wanted[0]}" if len(wanted) == 1 else f"{wanted[0]} to {wanted[-1]}"

@@ -14,25 +14,17 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util.gc import only_new_garbage
-from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, check_server
+from mephisto_tasks.adapter.architect import check_server
 from mephisto_tasks.adapter.blueprint import StudySharedState, build_study, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
 from mephisto_tasks.admission.admission import load_eligibility, study_admission
-from mephisto_tasks.admission.identity import STUDY
-from mephisto_tasks.chat.wizard import partners_door
-from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.crowds.crowd import Agree, Waiting
-from mephisto_tasks.crowds.registry import crowd_in, done_elsewhere
+from mephisto_tasks.crowds.registry import crowd_in
 from mephisto_tasks.launch import preparation
 from mephisto_tasks.launch.running import LaunchController, RunningStudy, StoppedBefore, stop_on_signals
 from mephisto_tasks.server.app import Serving
-from mephisto_tasks.session.study import waits_for
-from mephisto_tasks.storage.database import StudyDB
 from mephisto_tasks.storage.locks import task_lock
 from mephisto_tasks.storage.sqlite import Beginning
-from mephisto_tasks.workers.qualifications import fail_who_was_cut_off
-from parlai_humaneval._util.files import make_private, mode_within, open_to_strangers
-from parlai_humaneval.materials.consent import load_consent
 
 __all__ = ["RunningStudy", "StoppedBefore", "run_launch", "stop_on_signals"]
 
@@ -72,8 +64,7 @@ class _Launch:
         self.task, self.config, self.data_dir = task, config, data_dir
         self.waiting_for, self.stack = waiting_for, stack
         self.settings = preparation.checked_settings(task, config)
-        consent = self.settings.consent_file
-        self.consent = load_consent(Path(consent).expanduser()) if consent else None
+        self.consent = preparation.consent_of(self.settings)
         self.asked = preparation.settings_of(config)
         self.task_name = str(config.mephisto.task.task_name)
 
@@ -112,11 +103,8 @@ class _Launch:
                 float(mephisto.task.task_reward),
                 self.crowd.currency,
             )
-        mended = preparation.mended_statuses(self.data_dir, self.task_name)
-        self.study.remarks += [*self.eligibility.remarks, *mended, *waits_for(self.study.awaited)]
-        if self.consent is not None and self.consent.has_no_contact_yet:
-            said = f"The consent text still has the example's address. Put yours into {self.study.config.consent_file}."
-            self.study.remarks.append(said)
+        self.study.remarks += self.eligibility.remarks
+        self.study.remarks += preparation.remarks(self.study, self.consent, self.data_dir, self.task_name)
         if settings.is_decided and not mephisto.task.get("max_num_concurrent_units"):
             mephisto.task.max_num_concurrent_units = preparation.most_open(self.crowd.crowd, settings)
 
@@ -130,30 +118,13 @@ class _Launch:
         """The models, and the way in for people among them."""
         with self.waiting_for("Loading the models…"):
             self.desk = self.stack.enter_context(preparation.loaded_models(self.study))
-        self.side_door = None
-        if self.desk.used:  # people are among the models
-            if self.config.mephisto.architect._architect_type != ARCHITECT_TYPE:
-                raise ConfigError(
-                    f"a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too",
-                    where="mephisto.architect",
-                    try_="leave the human model out, or do not change the architect",
-                )
-            self.side_door = partners_door(self.data_dir, self.task_name, self.study.languages)
+        self.side_door = preparation.partners_way_in(self.config, self.desk, self.data_dir, self.task_name, self.study)
         preparation.announce(self.config, self.study, with_people=self.desk.used)
 
     def admit(self) -> None:
         """The database, and who may come in."""
-        crowd, study, data_dir = self.crowd, self.study, self.data_dir
-        if open_to_strangers(data_dir):
-            said = "Anyone on this machine can read what raters say. To prevent this:"
-            study.remarks.append(f"{said} {preparation.shut(data_dir)}")
-        make_private(data_dir / "database.db", mode_within(data_dir))  # it holds what crowds call their workers
-        self.db = StudyDB(str(data_dir / "database.db"), study.saving)
-        study.remarks += crowd.prepare(self.db)
-        elsewhere = done_elsewhere(data_dir, self.task_name, crowd.crowd.provider_type)
-        study.remarks += [] if elsewhere is None else [elsewhere]
-        failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
-        fail_who_was_cut_off(self.db, self.task_name, study.config.onboarding_qualification, failed)
+        crowd, study = self.crowd, self.study
+        self.db = preparation.open_database(study, crowd, self.data_dir, self.task_name)
         self.reception = crowd.receive(self.db)
         self.admission = study_admission(
             study,
@@ -189,7 +160,7 @@ class _Launch:
             serving=Serving(
                 side_door=self.side_door,
                 languages=study.languages,
-                fresh_ids=None if signed_ids is None else lambda: {**signed_ids.fresh(), STUDY: page[STUDY]},
+                fresh_ids=None if signed_ids is None else lambda: preparation.of_study(signed_ids.fresh(), page),
                 guard=setup.guard,
                 site_calls=setup.site_calls,
                 images=study.images,

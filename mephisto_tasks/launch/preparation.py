@@ -6,7 +6,7 @@ import logging
 import math
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,21 +14,29 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel
 
+from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
 from mephisto_tasks.adapter.blueprint import blueprint_of
+from mephisto_tasks.admission.identity import STUDY
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.annotation.items import pairings
+from mephisto_tasks.chat.wizard import partners_door
 from mephisto_tasks.config.files import as_typed
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.config.task import ConfigError, TaskConfig, read_config
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
-from mephisto_tasks.session.study import Study
+from mephisto_tasks.crowds.registry import done_elsewhere
+from mephisto_tasks.server.static import SideDoor
+from mephisto_tasks.session.study import Study, waits_for
+from mephisto_tasks.storage.database import StudyDB
 from mephisto_tasks.storage.locks import LOCKS, AlreadyRunning, running_task_run, task_lock
 from mephisto_tasks.storage.results import ResultsError, Settings, database_file, flat, query, task_names
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import completed_work
+from mephisto_tasks.workers.qualifications import fail_who_was_cut_off
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval._util.files import make_private_folder
+from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
 from parlai_humaneval._util.terminal import plain_logs
+from parlai_humaneval.materials.consent import Consent, load_consent
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.backends.human import Desk, offered
 from parlai_humaneval.models.zoo.entries import load_zoo
@@ -236,6 +244,18 @@ def shut(folder: Path) -> str:
     return f"chmod -R o-rwx {shlex.quote(str(folder))}"
 
 
+def consent_of(settings: TaskConfig) -> Consent | None:
+    return load_consent(Path(settings.consent_file).expanduser()) if settings.consent_file else None
+
+
+def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: str) -> Iterator[str]:
+    """What whoever launches should know of the consent text and earlier launches, whose statuses are set here."""
+    yield from mended_statuses(data_dir, task_name)
+    yield from waits_for(study.awaited)
+    if consent is not None and consent.has_no_contact_yet:
+        yield f"The consent text still has the example's address. Put yours into {study.config.consent_file}."
+
+
 def mended_statuses(data_dir: Path, task_name: str) -> list[str]:
     """Set the statuses that a killed launch left behind, once the study knows whose work was cut off; what to know of it."""
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
@@ -274,12 +294,43 @@ def loaded_models(study: Study) -> Iterator[Desk]:
         yield desk
 
 
+def partners_way_in(config: DictConfig, desk: Desk, data_dir: Path, task_name: str, study: Study) -> SideDoor | None:
+    """For the people among the models, where there are any. Raises ConfigError: another server cannot have one."""
+    if not desk.used:
+        return None
+    if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
+        raise ConfigError(
+            f"a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too",
+            where="mephisto.architect",
+            try_="leave the human model out, or do not change the architect",
+        )
+    return partners_door(data_dir, task_name, study.languages)
+
+
 def announce(config: DictConfig, study: Study, *, with_people: bool) -> None:
     """A crowd's site says what the page says, or the settings; ``with_people``: no word of chatbots."""
     for key, words in (("task_title", study.instructions.title), ("task_description", study.instructions.tagline)):
         said = str(config.mephisto.task[key])
         if not said or (with_people and "chatbot" in said.lower()):
             config.mephisto.task[key] = words
+
+
+def open_database(study: Study, crowd: CrowdLaunch, data_dir: Path, task_name: str) -> StudyDB:
+    if open_to_strangers(data_dir):
+        study.remarks.append(f"Anyone on this machine can read what raters say. To prevent this: {shut(data_dir)}")
+    make_private(data_dir / "database.db", mode_within(data_dir))  # it holds what crowds call their workers
+    db = StudyDB(str(data_dir / "database.db"), study.saving)
+    study.remarks += crowd.prepare(db)
+    elsewhere = done_elsewhere(data_dir, task_name, crowd.crowd.provider_type)
+    study.remarks += [] if elsewhere is None else [elsewhere]
+    failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
+    fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
+    return db
+
+
+def of_study(ids: Mapping[str, str], page: Mapping[str, Any]) -> dict[str, str]:
+    """A new visitor's ``ids``, with the study that their page is of."""
+    return {**ids, STUDY: page[STUDY]}
 
 
 def page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:

@@ -98,7 +98,17 @@ class Observer:
         task or no database, at the first look; TableError: records that contradict each other, at the first look."""
         now = self._clock()
         stored = self._read(now)
-        self._ask_sites(now)
+        if self._sites_asked is None or now >= self._sites_asked + SITES_S:
+            self._sites_asked = now
+            try:
+                providers = {run.provider for run in results.stored_runs(self._data_dir, self._task_name)}
+                crowds = map(crowd_of, sorted(providers))
+                self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
+                self._site_problem = None
+            except results.ResultsError:
+                self._sites_asked = None  # said with the answers, which cannot be read either
+            except CrowdError as error:
+                self._site_problem = str(error)
         snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
         is_quiet = snapshot is not None and alive and self._clock() - snapshot.at > QUIET_S
         if snapshot is not None and is_quiet and shutil.disk_usage(self._data_dir).free < LEAST_FREE:
@@ -108,28 +118,26 @@ class Observer:
         standing = _standing(now, self._task_name, stored, snapshot, alive)
         return standing.model_copy(update={"sites": self._sites, "site_problem": self._site_problem})
 
-    def _ask_sites(self, now: float) -> None:
-        """What cannot be asked stays as it was, with the reason."""
-        if self._sites_asked is not None and now < self._sites_asked + SITES_S:
-            return
-        self._sites_asked = now
-        try:
-            crowds = map(
-                crowd_of, sorted({run.provider for run in results.stored_runs(self._data_dir, self._task_name)})
-            )
-            self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
-            self._site_problem = None
-        except results.ResultsError:
-            self._sites_asked = None  # said with the answers, which cannot be read either
-        except CrowdError as error:
-            self._site_problem = str(error)
-
     def _read(self, now: float) -> _Stored:
         if self._stored is not None and now < self._not_before:
             return self._stored
         began, is_first = time.thread_time(), self._stored is None
         try:
-            self._stored = self._again(now)
+            signs = self._signs()
+            if self._stored is None or signs != self._seen:
+                records = results.read_records(self._data_dir, self._task_name, self._files)
+                practice = results.practice_count(self._data_dir, [self._task_name], self._files)
+                decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
+                stamp = ([_stamp(record) for record in records], practice, decided)
+                if self._document is None or stamp != self._stamp:
+                    known = records[0].technique if records else results.technique_of(self._data_dir, self._task_name)
+                    facts = TaskFacts(tasks=[self._task_name], technique=known or "", practice=practice)
+                    whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
+                    self._document = build_report(whole, self._options, title=self._task_name, task=facts)
+                    self._stamp = stamp
+                self._stored = _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
+                self._seen = signs
+            self._stored = replace(self._stored, read_at=now, problem=None)
         except (results.ResultsError, TableError, PayError, OSError) as error:
             if self._stored is None:
                 raise
@@ -137,23 +145,6 @@ class Observer:
         if not is_first:  # most of the first takes the importing
             self._not_before = now + min(MOST_WAIT_S, (time.thread_time() - began) / SHARE_OF_TIME)
         return self._stored
-
-    def _again(self, now: float) -> _Stored:
-        signs = self._signs()
-        if self._stored is None or signs != self._seen:
-            records = results.read_records(self._data_dir, self._task_name, self._files)
-            practice = results.practice_count(self._data_dir, [self._task_name], self._files)
-            decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
-            stamp = ([_stamp(record) for record in records], practice, decided)
-            if self._document is None or stamp != self._stamp:
-                technique = records[0].technique if records else results.technique_of(self._data_dir, self._task_name)
-                facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
-                whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
-                self._document = build_report(whole, self._options, title=self._task_name, task=facts)
-                self._stamp = stamp
-            self._stored = _Stored(self._document, self._books(), list(_groups_of(records)), now, self._by_log())
-            self._seen = signs
-        return replace(self._stored, read_at=now, problem=None)
 
     def _signs(self) -> object:
         """What tells, at little cost, whether anything is stored that was not at the last look."""

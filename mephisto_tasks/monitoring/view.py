@@ -69,7 +69,22 @@ def rater_facts(standing: StudyStatus) -> Iterator[Pair]:
         yield site.title, site_words(site)
     if standing.site_problem is not None:
         yield "Not asked", sentence(standing.site_problem)
-    yield from _pay_words(standing)
+    pay = standing.pay
+    if pay is None:
+        return
+    if pay.per_hour is not None:
+        hourly = _money(pay.per_hour, pay.currency)
+        yield "Effective pay", f"{hourly} an hour, including practice (median over raters)."
+    at_most = "at most " if standing.deciding is not None else ""
+    spent = _spent(pay.currency, pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox, pay.written)
+    left = "" if pay.to_spend is None else f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend"
+    to_spend = f"{left} for the remaining work" if left else ""
+    yield "Money", f"{spent}{to_spend}. Without fees."
+    for also in pay.also:
+        yield f"In {also.currency}", f"{_spent(also.currency, also.owed, also.paid, also.written)}. Without fees."
+    if pay.owed_in_sandbox:
+        sandbox = _spent(pay.currency, pay.owed_in_sandbox, pay.paid_in_sandbox, what="")
+        yield "In the sandbox", f"{sandbox}. No real money is spent in the sandbox."
 
 
 def site_words(site: SiteState) -> str:
@@ -100,25 +115,6 @@ def drop_out_words(standing: StudyStatus) -> str:
     more = len(drop.after) - PLACES_NAMED
     listed = ", ".join([*places, *([f"{counted(more, 'other place')}"] if more > 0 else [])])
     return f"{drop.left:,} of {drop.of:,} left ({percent(drop.left / drop.of)}): {listed}."
-
-
-def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
-    pay = standing.pay
-    if pay is None:
-        return
-    if pay.per_hour is not None:
-        hourly = _money(pay.per_hour, pay.currency)
-        yield "Effective pay", f"{hourly} an hour, including practice (median over raters)."
-    at_most = "at most " if standing.deciding is not None else ""
-    spent = _spent(pay.currency, pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox, pay.written)
-    left = "" if pay.to_spend is None else f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend"
-    to_spend = f"{left} for the remaining work" if left else ""
-    yield "Money", f"{spent}{to_spend}. Without fees."
-    for one in pay.also:
-        yield f"In {one.currency}", f"{_spent(one.currency, one.owed, one.paid, one.written)}. Without fees."
-    if pay.owed_in_sandbox:
-        sandbox = _spent(pay.currency, pay.owed_in_sandbox, pay.paid_in_sandbox, what="")
-        yield "In the sandbox", f"{sandbox}. No real money is spent in the sandbox."
 
 
 def _spent(currency: str, owed: float, paid: float, written: float = 0.0, what: str = " earned") -> str:

@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -147,17 +148,11 @@ def openable(url: str) -> str:
     if not _is_address(host) or not ip_address(host).is_unspecified:
         return url
     port = "" if parts.port is None else f":{parts.port}"
-    return urlunsplit(parts._replace(netloc=f"{_address_in_network()}{port}"))
-
-
-def _address_in_network() -> str:
-    """The address from which this machine would speak to others; its own, where it has no network."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(_ELSEWHERE)
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])
+    here = "127.0.0.1"  # where this machine has no network; else the address from which it would speak to others
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        probe.connect(_ELSEWHERE)
+        here = str(probe.getsockname()[0])
+    return urlunsplit(parts._replace(netloc=f"{here}{port}"))
 
 
 @dataclass(frozen=True)

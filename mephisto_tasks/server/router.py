@@ -125,7 +125,19 @@ class Router:
     def _take(self, packet: Packet) -> None:
         kind, data = packet.get("packet_type"), packet.get("data") or {}
         if kind == packets.AGENT_DETAILS:
-            self._answer_request(packet)
+            if data.get("agent_id") is not None:
+                agent = self.agents.find_or_create(data["agent_id"])
+                # Made once: every page that registers for the agent later has the same.
+                data["agent_token"] = agent.token = agent.token or new_token()
+                agent.last_seen = self.awake.now()
+            waiting = self._requests.pop(data.get("request_id", ""), None)
+            if waiting is None or waiting.done():
+                return
+            if "try_again" in data:
+                waiting.set_exception(OperatorSilent(data["try_again"]))
+                waiting.exception()  # nobody need be there to hear it
+            else:
+                waiting.set_result(packet)
         elif kind == packets.CLIENT_BOUND:
             self._deliver(self.agents.find_or_create(packet["subject_id"]), packet)
         elif kind == packets.UPDATE_STATUS:
@@ -151,22 +163,6 @@ class Router:
             packet = agent.outbox.add(packet)
         if agent.connection is not None:
             agent.connection.send(packet)
-
-    def _answer_request(self, details: Packet) -> None:
-        data = details["data"]
-        if data.get("agent_id") is not None:
-            agent = self.agents.find_or_create(data["agent_id"])
-            # Made once: every page that registers for the agent later has the same.
-            data["agent_token"] = agent.token = agent.token or new_token()
-            agent.last_seen = self.awake.now()
-        waiting = self._requests.pop(data.get("request_id", ""), None)
-        if waiting is None or waiting.done():
-            return
-        if "try_again" in data:
-            waiting.set_exception(OperatorSilent(data["try_again"]))
-            waiting.exception()  # nobody need be there to hear it
-        else:
-            waiting.set_result(details)
 
     # -- requests of pages ----------------------------------------------------------------------
 

@@ -74,20 +74,16 @@ class StaticFiles:
 
 
 def _asset(name: str, body: bytes) -> Asset:
-    content_type = _content_type(PurePosixPath(name))
+    # Some systems' tables say that scripts are text/plain, which nosniff then refuses.
+    is_script = PurePosixPath(name).suffix in (".js", ".mjs")
+    guessed = "text/javascript" if is_script else mimetypes.guess_type(name)[0] or "application/octet-stream"
+    content_type = f"{guessed}; charset=utf-8" if guessed.startswith("text/") else guessed
     packed = body
     if len(body) >= _WORTH_COMPRESSING and content_type not in _COMPRESSED_ALREADY:
         packed = gzip.compress(body, mtime=0)
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     cached = _NEVER if name.endswith(".json") else _FOREVER if _HASHED.search(name) else _ASK_EACH_TIME
     return Asset(body, packed if len(packed) < len(body) else None, content_type, etag, cached)
-
-
-def _content_type(path: PurePosixPath) -> str:
-    if path.suffix in (".js", ".mjs"):  # some systems' tables say text/plain, which nosniff then refuses
-        return "text/javascript; charset=utf-8"
-    guessed = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return f"{guessed}; charset=utf-8" if guessed.startswith("text/") else guessed
 
 
 _STYLE = (STATIC / "plain_page.css").read_text(encoding="utf-8")

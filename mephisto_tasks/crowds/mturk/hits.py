@@ -200,7 +200,20 @@ class HitFollower:
             if rounds >= SURE_AFTER:
                 self._give_out_again(one, over=state != "open")
         self._said = said
-        self._look_at_others(client, {one.hit_id for one in at_work})
+        if not self._others:
+            self._others.extend(self._store.get_unassigned_hit_ids(self._run.task_run.db_id))
+        ended, taken = 0, {one.hit_id for one in at_work}
+        for _ in range(min(OTHERS_A_ROUND, len(self._others))):
+            hit_id = self._others.popleft()
+            state = "taken" if hit_id in taken else state_of(client, hit_id)
+            if state in ("over", "submitted") and self._take_off(hit_id):
+                ended += state == "over"
+                if state == "submitted":  # without our page: it is paid unless it is rejected, and still to be done
+                    self._control.live_run.task_launcher.paid_in_vain += 1
+                    if not self._control.paused:
+                        self._control.keep_open()
+        if ended:
+            logger.warning(ENDED_OUTSIDE, ended)
 
     def _give_out_again(self, one: _AtWork, *, over: bool) -> None:
         """End an agent whose worker has the HIT no more. ``over``: nobody can have that HIT, so another is made."""
@@ -214,22 +227,6 @@ class HitFollower:
         if over and not self._control.paused:
             # Their dialogue still counts as running until its thread has seen that they left.
             self._control.keep_open(besides=one.unit.db_id)
-
-    def _look_at_others(self, client: Any, at_work: set[str]) -> None:
-        if not self._others:
-            self._others.extend(self._store.get_unassigned_hit_ids(self._run.task_run.db_id))
-        ended = 0
-        for _ in range(min(OTHERS_A_ROUND, len(self._others))):
-            hit_id = self._others.popleft()
-            state = "taken" if hit_id in at_work else state_of(client, hit_id)
-            if state in ("over", "submitted") and self._take_off(hit_id):
-                ended += state == "over"
-                if state == "submitted":  # without our page: it is paid unless it is rejected, and still to be done
-                    self._control.live_run.task_launcher.paid_in_vain += 1
-                    if not self._control.paused:
-                        self._control.keep_open()
-        if ended:
-            logger.warning(ENDED_OUTSIDE, ended)
 
     def _take_off(self, hit_id: str) -> bool:
         """One unit less is open, as nobody can come for it; False where none was."""

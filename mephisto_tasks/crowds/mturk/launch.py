@@ -119,8 +119,24 @@ def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: floa
     if reward * 100 != int(reward * 100):
         raise MTurkError(f"task_reward={config.task.task_reward}: MTurk pays only whole cents")
     bonus_budget = dollars("bonus_budget", config.provider.get("bonus_budget") or 0)
-    _check_times(config)
-    _check_texts(config)
+    times = (
+        ("assignment_duration_in_seconds", config.task.assignment_duration_in_seconds, 30, YEAR_S),
+        ("task_lifetime_in_seconds", config.task.task_lifetime_in_seconds, 30, YEAR_S),
+        ("auto_approval_delay_in_seconds", config.provider.get("auto_approval_delay_in_seconds", 0), 0, MONTH_S),
+    )
+    for setting, seconds, least, longest in times:
+        if seconds is not None and not least <= int(seconds) <= longest:
+            raise MTurkError(f"{setting}={seconds}: MTurk takes {least} to {longest} seconds")
+    # MTurk's own limits: CreateHITType refuses longer ones, and most control characters.
+    for setting, most_letters in MOST_LETTERS:
+        typed = config.task.get(setting) or ""
+        text = typed if isinstance(typed, str) else ",".join(map(str, typed))
+        if len(text) > most_letters:
+            what = f"{setting} has {len(text)} characters, and MTurk takes {most_letters}"
+            raise MTurkError(what, try_=f"set a shorter one, mephisto.task.{setting}=…")
+        if odd := _CONTROL.search(text):
+            what = f"{setting} contains the control character {odd[0]!r}, which MTurk refuses"
+            raise MTurkError(what, try_=f"leave it out, mephisto.task.{setting}=…")
     client = client_for(name, provider)
     available = balance(client)
     open_at_once = int(config.task.get("max_num_concurrent_units") or 0)
@@ -140,30 +156,6 @@ def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: floa
         held = sum((number * (of_hit + fee(of_hit)) for of_hit, number in left), Decimal(0))
         return quote(provider, plain_name(name), balance=available + held, **values)
     return quoted
-
-
-def _check_times(config: Any) -> None:
-    times = (
-        ("assignment_duration_in_seconds", config.task.assignment_duration_in_seconds, 30, YEAR_S),
-        ("task_lifetime_in_seconds", config.task.task_lifetime_in_seconds, 30, YEAR_S),
-        ("auto_approval_delay_in_seconds", config.provider.get("auto_approval_delay_in_seconds", 0), 0, MONTH_S),
-    )
-    for name, value, least, most in times:
-        if value is not None and not least <= int(value) <= most:
-            raise MTurkError(f"{name}={value}: MTurk takes {least} to {most} seconds")
-
-
-def _check_texts(config: Any) -> None:
-    """MTurk's own limits: CreateHITType refuses longer ones, and most control characters."""
-    for name, most in MOST_LETTERS:
-        value = config.task.get(name) or ""
-        text = value if isinstance(value, str) else ",".join(map(str, value))
-        if len(text) > most:
-            what = f"{name} has {len(text)} characters, and MTurk takes {most}"
-            raise MTurkError(what, try_=f"set a shorter one, mephisto.task.{name}=…")
-        if odd := _CONTROL.search(text):
-            what = f"{name} contains the control character {odd[0]!r}, which MTurk refuses"
-            raise MTurkError(what, try_=f"leave it out, mephisto.task.{name}=…")
 
 
 logger = logging.getLogger(__name__)

@@ -163,7 +163,14 @@ class StudyFollower:
     def look(self) -> None:
         """One round. Raises CrowdError."""
         self._endings.flush()
-        self._ask_our_link()
+        if time.monotonic() - self._link_asked_at >= LINK_AGAIN_S:
+            # Whoever comes while it does not answer comes in vain: then the study is paused.
+            self._link_asked_at = time.monotonic()
+            why = self.no_answer()
+            self._unanswered = self._unanswered + 1 if why else 0
+            if self._unanswered == SURE_AFTER:
+                words = "the page does not answer at %s (%s): the study is paused until it does"
+                logger.warning(words, self._control.url, why)
         before = study_places(self._client, self._study.study_id)
         if self._taken_before is None:
             self._taken_before = before.taken
@@ -189,17 +196,6 @@ class StudyFollower:
             return True
         self.nudge()
         return False
-
-    def _ask_our_link(self) -> None:
-        """Whoever comes while it does not answer comes in vain: then the study is paused."""
-        if time.monotonic() - self._link_asked_at < LINK_AGAIN_S:
-            return
-        self._link_asked_at = time.monotonic()
-        why = self.no_answer()
-        self._unanswered = self._unanswered + 1 if why else 0
-        if self._unanswered == SURE_AFTER:
-            words = "the page does not answer at %s (%s): the study is paused until it does"
-            logger.warning(words, self._control.url, why)
 
     def _read_submissions(self) -> None:
         path = f"studies/{self._study.study_id}/submissions/counts/"
@@ -253,19 +249,15 @@ class StudyFollower:
 
     # -- what Prolific shows ---------------------------------------------------------------------
 
-    def _as_agreed(self, now: Places) -> Places:
-        """No more places than somebody agreed to pay for: who was asked to return, and has not, is paid after 21 days."""
-        payable = self._control.live_run.task_launcher.payable
-        if payable is None or self._taken_before is None:
-            return now
-        wanted = max(0, min(now.wanted, max(now.total, self._taken_before + payable) - now.taken))
-        if wanted < now.wanted and not self._said_used_up:
-            logger.warning(AGREED_USED_UP, payable)
-        self._said_used_up = wanted < now.wanted
-        return replace(now, wanted=wanted)
-
     def _fit(self, now: Places) -> None:
-        now = self._as_agreed(now)
+        payable = self._control.live_run.task_launcher.payable
+        if payable is not None and self._taken_before is not None:
+            # No more places than somebody agreed to pay for: who was asked to return, and has not, is paid after 21 days.
+            wanted = max(0, min(now.wanted, max(now.total, self._taken_before + payable) - now.taken))
+            if wanted < now.wanted and not self._said_used_up:
+                logger.warning(AGREED_USED_UP, payable)
+            self._said_used_up = wanted < now.wanted
+            now = replace(now, wanted=wanted)
         lacking = now.taken + now.wanted - now.total
         match now.status:
             case statuses.UNPUBLISHED:

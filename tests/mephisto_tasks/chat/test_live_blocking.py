@@ -13,8 +13,8 @@ from live import Launch, Rater, eventually, records
 from mephisto_tasks.admission.admission import BLOCKED
 from mephisto_tasks.cli.workers import unblock
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.storage import results
 from mephisto_tasks.storage.results import ResultsError
-from mephisto_tasks.workers import qualifications as blocked_workers
 from mephisto_tasks.workers.qualifications import list_blocks
 from parlai_humaneval.schema.steps import EndStep
 
@@ -121,7 +121,7 @@ async def test_who_cannot_be_judged_has_done_the_work(start: Launch, monkeypatch
     def damaged(*_: Any) -> list[Any]:
         raise ResultsError("state.json cannot be read")
 
-    monkeypatch.setattr(blocked_workers, "worker_records", damaged)
+    monkeypatch.setattr(results, "worker_records", damaged)
     async with start(**ASSESSMENT) as run:
         await assess(run, "lazy", 50, 50, 50)
         assert list_blocks(run.data_dir, run.task_name) == []

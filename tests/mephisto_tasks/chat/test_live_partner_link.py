@@ -120,9 +120,9 @@ async def test_without_a_human_model_there_is_no_partners_page(start: Launch) ->
 
 async def test_another_architect_is_refused(start: Launch, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mephisto's own routers know no partners: said before anything is deployed."""
-    from mephisto_tasks.launch import launch as launching
+    from mephisto_tasks.launch import preparation
 
-    monkeypatch.setattr(launching, "ARCHITECT_TYPE", "another")
+    monkeypatch.setattr(preparation, "ARCHITECT_TYPE", "another")
     with pytest.raises(ConfigError, match="human model needs another"):
         async with start(**settings(data_dir)):
             pass

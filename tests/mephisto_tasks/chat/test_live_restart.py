@@ -272,7 +272,7 @@ def test_what_raters_say_is_shut_to_strangers(tmp_path: Path, umask: int, mode: 
 
 def test_a_launch_warns_where_strangers_can_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An older directory is not changed without a word: its owner is told how."""
-    monkeypatch.setattr("mephisto_tasks.launch.launch.open_to_strangers", lambda folder: True)
+    monkeypatch.setattr("mephisto_tasks.launch.preparation.open_to_strangers", lambda folder: True)
     with launch(tmp_path / "my data") as run:
         (remark,) = [remark for remark in run.study.remarks if "Anyone on this machine" in remark]
     assert remark.endswith(f"chmod -R o-rwx '{tmp_path}/my data'")

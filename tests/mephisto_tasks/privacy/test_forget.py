@@ -26,9 +26,9 @@ from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.mturk.provider import HitStore
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.privacy import erase as erasing
-from mephisto_tasks.privacy import erase_traces as sqlite_files
 from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erase_traces import all_going
+from mephisto_tasks.storage import results
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.locks import study_folder, task_lock
 from mephisto_tasks.storage.logs import CONSENTS
@@ -220,7 +220,7 @@ def test_who_takes_part_while_it_is_being_agreed_is_asked_about_once_more(data_d
 
 def test_a_file_that_somebody_reads_is_not_called_clean(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was deleted stands in its log as long as it is read: that is said, and done to its end afterwards."""
-    monkeypatch.setattr(sqlite_files, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(results, "PATIENCE_S", 0.1)
     with closing(sqlite3.connect(data_dir / "browsers.db", isolation_level=None)) as reader:
         reader.execute("BEGIN")
         assert reader.execute("SELECT COUNT(*) FROM held").fetchone()

@@ -150,13 +150,11 @@ def _in_order(answer: Ints, frame: pd.DataFrame) -> tuple[Ints, Ints]:
     if "started" in frame.columns:
         read = pd.to_datetime(frame["started"], utc=True, errors="coerce", format="ISO8601")
         started = ((read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(dtype=float)
-    size = np.bincount(answer)
-    known = np.bincount(answer, weights=~np.isnan(started)) == size
-    time = np.where(known[answer], started, 0.0)
-    order = np.lexsort((np.arange(len(answer)), time, answer))
-    place = np.empty(len(answer), dtype=np.int64)
-    place[order] = np.arange(len(answer)) - np.repeat(np.cumsum(size) - size, size) + 1
-    return place, size[answer].astype(np.int64)
+    times = pd.Series(started)
+    size = times.groupby(answer).transform("size")
+    times = times.where(times.groupby(answer).transform("count") == size, 0.0)
+    place = times.groupby(answer).rank(method="first")
+    return place.to_numpy(dtype=np.int64), size.to_numpy(dtype=np.int64)
 
 
 def _with_numbers(table: TableName, frame: pd.DataFrame, number: Ints) -> pd.DataFrame:

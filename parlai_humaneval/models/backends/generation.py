@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval._util.errors import InvalidValue
@@ -78,7 +79,9 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
     if pretrained.context is not None and config.max_new_tokens >= pretrained.context:
         raise ValueError(f"max_new_tokens {config.max_new_tokens} leaves no room in {pretrained.context} tokens")
     config.min_new_tokens = min(config.min_new_tokens, config.max_new_tokens)
-    config.eos_token_id = sorted({*_ends(pretrained, config), *turn_ends}) or None
+    end = pretrained.tokenizer.eos_token_id if config.eos_token_id is None else config.eos_token_id
+    ends = end if isinstance(end, list) else [end]
+    config.eos_token_id = sorted({*ends, *turn_ends} - {None}) or None
     if config.min_new_tokens and not pretrained.model.config.is_encoder_decoder:
         config.begin_suppress_tokens = sorted(wordless(pretrained.tokenizer))  # a reply would be over, or empty
     config.update(num_return_sequences=1, return_dict_in_generate=False, output_scores=False)
@@ -99,13 +102,6 @@ def _longest(pretrained: Pretrained, config: Any) -> int:
     return int(longest or min(DEFAULT_NEW_TOKENS, max(1, room)))
 
 
-def _ends(pretrained: Pretrained, config: Any) -> list[int]:
-    end = config.eos_token_id if config.eos_token_id is not None else pretrained.tokenizer.eos_token_id
-    if end is None:
-        return []
-    return list(end) if isinstance(end, list) else [end]
-
-
 def generate(
     pretrained: Pretrained,
     config: Any,
@@ -116,17 +112,11 @@ def generate(
     """The new tokens after each prompt, up to what ends a reply, drawn by its chance. ``is_over``: for models without
     an end."""
     replies: list[list[int]] = [[] for _ in prompts]
+    ends = config.eos_token_id or ()
     for rows in _batches(pretrained, config, prompts):
         new = _generate(pretrained, config, [prompts[row] for row in rows], [chances[row] for row in rows], is_over)
         for row, tokens in zip(rows, new, strict=True):
-            replies[row] = list(
-                tokens[
-                    : next(
-                        (place for place, token in enumerate(tokens) if token in (config.eos_token_id or ())),
-                        len(tokens),
-                    )
-                ]
-            )
+            replies[row] = list(takewhile(lambda token: token not in ends, tokens))
     return replies
 
 

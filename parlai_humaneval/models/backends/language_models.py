@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -145,9 +146,8 @@ class HuggingFaceAgent(agents.DialogueAgent):
         """The text of generated tokens: up to the first special one that marks no thoughts, those at its start aside."""
         tokenizer = self.pretrained.tokenizer
         special = wordless(tokenizer)
-        begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
-        end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
-        return f"{self._form.begun}{tokenizer.decode(tokens[begin:end])}"
+        words = takewhile(lambda token: token not in special, dropwhile(special.__contains__, tokens))
+        return f"{self._form.begun}{tokenizer.decode(list(words))}"
 
 
 @register_agent("parlai_humaneval/causal_lm")

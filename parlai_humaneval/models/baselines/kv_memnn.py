@@ -6,7 +6,7 @@ hop reads the ``nearest_keys`` only, and cosines are multiplied by a learned sha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -150,8 +150,7 @@ def encoded(rows: Sequence[Sequence[int]], encoder: Encoder, padding: int, devic
         )
 
 
-def _flat(rows: Iterable[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    rows = list(rows)
+def _flat(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     tokens = [token for row in rows for token in row]
     return torch.tensor(tokens, dtype=torch.int32), torch.tensor([len(row) for row in rows], dtype=torch.int32)
 

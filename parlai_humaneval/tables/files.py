@@ -222,7 +222,16 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
     readme = out / "README.md"
     besides = f"\n## {STOPPING}\n\n{README_WORDS['stopping']}\n" if tables.stopping else ""
     readme.write_text(_readme(format, rater_kinds(tables)) + besides, encoding="utf-8")
-    return [*written, *write_stopping(tables.stopping, out), readme, *_write_judges(tables, out / JUDGES, format)]
+    written += [*write_stopping(tables.stopping, out), readme]
+    if tables.judges is not None:
+        out = out / JUDGES
+        out.mkdir(exist_ok=True)
+        frames: dict[TableName, pd.DataFrame] = {name: getattr(tables.judges, name) for name in get_args(TableName)}
+        filled: list[TableName] = [name for name, frame in frames.items() if len(frame)]
+        words = _readme(format, RaterKinds(1, 1, 0), README_WORDS["judges"], filled, JUDGE_COLUMNS)
+        (out / "README.md").write_text(words, encoding="utf-8")
+        written += [*(_write(frames[name], out / f"{name}.{format}") for name in filled), out / "README.md"]
+    return written
 
 
 def write_stopping(logs: Sequence[StoppingLog], out: Path) -> list[Path]:
@@ -249,19 +258,6 @@ def _read_stopping(path: Path) -> tuple[StoppingLog, ...]:
             study = str(event.pop("study", study))
             found.setdefault(study, []).append(event)
     return tuple(StoppingLog(name, tuple(events)) for name, events in found.items())
-
-
-def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
-    if tables.judges is None:
-        return []
-    out.mkdir(exist_ok=True)
-    frames: dict[TableName, pd.DataFrame] = {name: getattr(tables.judges, name) for name in get_args(TableName)}
-    filled: list[TableName] = [name for name, frame in frames.items() if len(frame)]
-    readme = out / "README.md"
-    readme.write_text(
-        _readme(format, RaterKinds(1, 1, 0), README_WORDS["judges"], filled, JUDGE_COLUMNS), encoding="utf-8"
-    )
-    return [*(_write(frames[name], out / f"{name}.{format}") for name in filled), readme]
 
 
 def _write(frame: pd.DataFrame, path: Path) -> Path:

@@ -113,23 +113,17 @@ def generate(
     an end."""
     replies: list[list[int]] = [[] for _ in prompts]
     ends = config.eos_token_id or ()
-    for rows in _batches(pretrained, config, prompts):
+    is_causal = not pretrained.model.config.is_encoder_decoder
+    by_length: dict[int, list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        # Prompts share a call, unless padding would change the replies (beams, in 4.35).
+        pads = pretrained.pads_left and not (is_causal and config.num_beams > 1)
+        by_length.setdefault(0 if pads else len(prompt), []).append(row)
+    for rows in by_length.values():
         new = _generate(pretrained, config, [prompts[row] for row in rows], [chances[row] for row in rows], is_over)
         for row, tokens in zip(rows, new, strict=True):
             replies[row] = list(takewhile(lambda token: token not in ends, tokens))
     return replies
-
-
-def _batches(pretrained: Pretrained, config: Any, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Which prompts share a call: all, or those of equal length where padding would change the replies (beams, in
-    4.35)."""
-    is_causal = not pretrained.model.config.is_encoder_decoder
-    if pretrained.pads_left and not (is_causal and config.num_beams > 1):
-        return [list(range(len(prompts)))]
-    by_length: dict[int, list[int]] = {}
-    for row, prompt in enumerate(prompts):
-        by_length.setdefault(len(prompt), []).append(row)
-    return list(by_length.values())
 
 
 def _generate(

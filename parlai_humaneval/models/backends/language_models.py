@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
 from itertools import dropwhile, takewhile
@@ -189,21 +190,14 @@ class CausalLmAgent(HuggingFaceAgent):
         if not template:
             what = "this model has no chat template"
             raise InvalidValue(what, try_="set chat_template to a Jinja file, or prompt_format to plain")
-        return prompting.ChatFormat(
-            tokenizer, system, template=template, switches=_switches(opt.get("chat_template_kwargs"))
-        )
-
-
-def _switches(given: Any) -> dict[str, Any]:
-    try:
-        switches = yaml.safe_load(given or "{}") if isinstance(given or "", str) else given
-    except yaml.YAMLError:
-        switches = None
-    if not isinstance(switches, dict):
-        raise ValueError("chat_template_kwargs must be a mapping, such as {enable_thinking: false}")
-    if overlap := switches.keys() & WRITTEN_BY_US:
-        raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
-    return switches
+        switches: Any = opt.get("chat_template_kwargs") or "{}"
+        with suppress(yaml.YAMLError):
+            switches = yaml.safe_load(switches) if isinstance(switches, str) else switches
+        if not isinstance(switches, dict):
+            raise ValueError("chat_template_kwargs must be a mapping, such as {enable_thinking: false}")
+        if overlap := switches.keys() & WRITTEN_BY_US:
+            raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
+        return prompting.ChatFormat(tokenizer, system, template=template, switches=switches)
 
 
 WRITTEN_BY_US = frozenset({"conversation", "messages", "chat_template", "tokenize", "add_generation_prompt"})

@@ -200,7 +200,14 @@ class ModelWorker:
         thread.start()
 
     def _run(self, thread: WorkerThread) -> None:
-        self._prepare_torch()
+        # What torch keeps for each thread. A model that was loaded without it needs none, and its import takes seconds.
+        if self.torch_threads is not None and "torch" in sys.modules:
+            import torch
+
+            torch.set_num_threads(self.torch_threads)
+            gpu = self.agent.opt.get("gpu", -1)
+            if getattr(self.agent, "use_cuda", False) and gpu >= 0:
+                torch.cuda.set_device(gpu)
         speaker = self._speaker(thread)
         if speaker is None:
             pass  # there was none until the end
@@ -236,17 +243,6 @@ class ModelWorker:
         except Exception:
             logger.exception("%s will answer whole batches, because it failed to answer word by word", self.name)
             return None
-
-    def _prepare_torch(self) -> None:
-        """What torch keeps for each thread: its share of the processors, and the GPU that “cuda” means."""
-        if self.torch_threads is None or "torch" not in sys.modules:
-            return  # a model that was loaded without torch needs none, and its import takes seconds
-        import torch
-
-        torch.set_num_threads(self.torch_threads)
-        gpu = self.agent.opt.get("gpu", -1)
-        if getattr(self.agent, "use_cuda", False) and gpu >= 0:
-            torch.cuda.set_device(gpu)
 
     def _take_requests(self, thread: WorkerThread, most: int) -> list[Request]:
         with self._changed:
@@ -354,7 +350,7 @@ class ModelWorker:
             _fail(request, NoReply(ONLY_THOUGHTS if thoughts else "the model answered with no text", info))
         else:
             with suppress(InvalidStateError):  # answered already, by the thread that replaced this one
-                request.future.set_result(Reply(text, ready_at, info, tuple(message.get(IMAGES_FIELD) or ())))
+                request.future.set_result(Reply(text, info, tuple(message.get(IMAGES_FIELD) or ()), ready_at))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
         with isolate_model_code():

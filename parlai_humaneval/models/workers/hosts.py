@@ -337,9 +337,8 @@ class ModelPlacement(LoadedModels):
         for other, hosts in self._placed:
             if _place_of(other) == _place_of(spec) and (told := hosts.take(spec)) is not None:
                 return remote_agent(spec.name, hosts, told)
-        starts = {"processes": self._processes, "ray": self._actors}
         alone = spec.run_with(engine="here", outage_s=0)
-        hosts = starts[spec.running.engine or ""](spec, alone)
+        hosts = self._actors(spec, alone) if spec.running.engine == "ray" else self._processes(spec, alone)
         loaded = hosts.load()
         self._placed.append((spec, hosts))
         return remote_agent(spec.name, hosts, loaded)

@@ -370,10 +370,8 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     option, one = next(iter(given.items()), ("", None))
     if len(given) == 1 and (match := _SCALE.fullmatch(option)):
         yield name, match[1]
-    elif len(given) == 1 and (one is True or one in _YES or one == option):
-        yield name, option
-    elif len(given) > 1 and all(one is True or one in _YES or one == option for option, one in given.items()):
-        yield name, [*given]
+    elif given and all(one is True or one in _YES or one == option for option, one in given.items()):
+        yield name, option if len(given) == 1 else [*given]
     elif not given and all(one is False for one in value.values()):
         yield name, []
     elif len(value) == 1:

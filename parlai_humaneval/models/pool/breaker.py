@@ -95,7 +95,6 @@ class Request:
 
     agent: Agent
     observation: Any
-    asked_at: float = field(default_factory=time.monotonic)
     future: Future[Reply] = field(default_factory=Future)
     taken_by: WorkerThread | None = None
     taken_at: float = 0.0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from yaml.composer import ComposerError
 
 from parlai_humaneval._util.data_files import FASTEST, read_yaml
@@ -92,9 +92,7 @@ class Training(BaseModel, extra="forbid", frozen=True):
     takes: str = ""
 
 
-class _About(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
+class _About(BaseModel, extra="forbid", frozen=True, protected_namespaces=()):
     options: dict[str, Any] = Field(default_factory=dict)
     description: str = ""
     source: str = ""

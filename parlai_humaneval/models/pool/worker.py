@@ -12,7 +12,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -40,26 +40,20 @@ class Figures:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seconds: deque[float] = deque(maxlen=KEPT)
-        self._replies = self._retries = self._errors = 0
+        self._counts = {"replies": 0, "retries": 0, "errors": 0}
 
     def answered(self, seconds: float, *, fit: bool) -> None:
+        self.count("replies" if fit else "errors")
         with self._lock:
-            self._replies += fit
-            self._errors += not fit
             self._seconds.append(seconds)
 
-    def count_retry(self) -> None:
+    def count(self, what: Literal["replies", "retries", "errors"]) -> None:
         with self._lock:
-            self._retries += 1
-
-    def gave_up(self) -> None:
-        with self._lock:
-            self._errors += 1
+            self._counts[what] += 1
 
     def now(self, model: str, outage_since: float | None) -> ModelHealth:
         with self._lock:
-            seconds = list(self._seconds)
-            counts = {"replies": self._replies, "retries": self._retries, "errors": self._errors}
+            seconds, counts = list(self._seconds), dict(self._counts)
         median, p95 = (float(value) for value in np.percentile(seconds, [50, 95])) if seconds else (None, None)
         return ModelHealth(model=model, median_s=median, p95_s=p95, outage_since=outage_since, **counts)
 

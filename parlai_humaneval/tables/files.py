@@ -302,13 +302,11 @@ def check_free(out: AnyPath, *, force: bool = False) -> None:
 
 
 def _present_files(folder: Path) -> list[Path]:
-    names = [f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format)]
-    tables = [path for name in sorted(names) if (path := folder / name).exists()]
-    tables += [folder / STOPPING] if (folder / STOPPING).exists() else []
-    of_judges = [path for name in sorted(names) if (path := folder / JUDGES / name).exists()]
+    names = sorted(f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format))
     readme = folder / "README.md"
     foreign = readme.is_file() and not _OURS.match(readme.read_bytes())
-    return [*tables, readme, *of_judges] if foreign else [*tables, *of_judges]
+    wanted = [*names, STOPPING, *([readme.name] if foreign else []), *(f"{JUDGES}/{name}" for name in names)]
+    return [path for name in wanted if (path := folder / name).exists()]
 
 
 def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Repeats | None = None) -> Tables:

@@ -240,16 +240,14 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
 
 
 def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]:
-    chain = [entries[name]]
     seen = [name]
-    while (parent := chain[-1].extends) is not None:
+    while (parent := entries[seen[-1]].extends) is not None:
         if parent not in entries:
             raise ZooError(_no_such(parent, entries), where=f"{where}.extends")
         if parent in seen:
             raise ZooError(f"leads in a circle ({' → '.join([*seen, parent])})", where=f"{where}.extends")
         seen.append(parent)
-        chain.append(entries[parent])
-    return chain
+    return [entries[one] for one in seen]
 
 
 class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML's safe loaders depends on how it was built

@@ -294,9 +294,8 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
     form = "fix it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
     try:
         data = data_files.read_json(file, form)
-        speakers, opt = data.get("speakers") or [], data.get("opt") or {}
-        names = [str(name) for name in speakers]
-        options = dict(opt)
+        names = [str(name) for name in data.get("speakers") or []]
+        options = dict(data.get("opt") or {})
     except (TypeError, AttributeError) as error:
         raise DataError(f"cannot be read ({error})", where=file, try_=form) from error
     kept = {name: options[name] for name in _KEPT if options.get(name) is not None}

@@ -249,8 +249,6 @@ class _Question:
         self.deadline = time.monotonic() + self._timeout_s
 
     def news(self) -> str | None:
-        if self.answer is not None:
-            return None
         if not self._told_of_outage and any(request.wait.began.done() for request in self.requests):
             self._told_of_outage = True
             return OUTAGE_SENTENCE

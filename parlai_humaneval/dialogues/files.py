@@ -299,20 +299,13 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
     except (TypeError, AttributeError) as error:
         raise DataError(f"cannot be read ({error})", where=file, try_=form) from error
     kept = {name: options[name] for name in _KEPT if options.get(name) is not None}
-    return _names(names, options, bool(data.get("self_chat"))), kept
-
-
-def _names(speakers: list[str], opt: Mapping[str, Any], self_chat: bool) -> dict[str, str]:
-    """In a self-chat the partner may be another model; in a conversation with a person every other speaker is the one."""
-    models = opt.get("models")
-    own = "+".join(name.strip() for name in str(models).split(",")) if models else ""
-    own = own or _of_file(str(opt.get("model_file") or "")) or str(opt.get("model") or "")
-    if not own or len(speakers) > 2:
-        return {}
-    partner = _of_file(str(opt.get("partner_model_file") or "")) or own
-    if not self_chat:
-        return dict.fromkeys(speakers, own)
-    return {speaker: partner if speaker.endswith("_2") else own for speaker in speakers}
+    models = "+".join(name.strip() for name in str(options.get("models") or "").split(","))
+    own = models or _of_file(str(options.get("model_file") or "")) or str(options.get("model") or "")
+    if not own or len(names) > 2:
+        return {}, kept
+    # In a self-chat the partner may be another model; in a conversation with a person every other speaker is the one.
+    partner = _of_file(str(options.get("partner_model_file") or "")) if data.get("self_chat") else ""
+    return {name: partner if partner and name.endswith("_2") else own for name in names}, kept
 
 
 def _of_file(model_file: str) -> str:

@@ -111,8 +111,10 @@ def generate(
 ) -> list[list[int]]:
     """The new tokens after each prompt, up to what ends a reply, drawn by its chance. ``is_over``: for models without
     an end."""
+    import torch
+
     replies: list[list[int]] = [[] for _ in prompts]
-    ends = config.eos_token_id or ()
+    ends = set(config.eos_token_id or ())
     is_causal = not pretrained.model.config.is_encoder_decoder
     by_length: dict[int, list[int]] = {}
     for row, prompt in enumerate(prompts):
@@ -120,46 +122,28 @@ def generate(
         pads = pretrained.pads_left and not (is_causal and config.num_beams > 1)
         by_length.setdefault(0 if pads else len(prompt), []).append(row)
     for rows in by_length.values():
-        new = _generate(pretrained, config, [prompts[row] for row in rows], [chances[row] for row in rows], is_over)
-        for row, tokens in zip(rows, new, strict=True):
+        batch, search = [prompts[row] for row in rows], deepcopy(config)
+        if is_causal or config.pad_token_id is None:
+            # A token to pad with. Any will do, as it is masked, but ``generate`` warns of one with which a prompt ends.
+            last = {None, *(prompt[-1] for prompt in batch)}
+            candidates = (pretrained.tokenizer.pad_token_id, *range(len(last)))
+            search.pad_token_id = next(token for token in candidates if token not in last)
+        ids, mask = padded(batch, search.pad_token_id, pretrained.device, left=is_causal)
+        start = ids.shape[1] if is_causal else 1
+        padding = [ids.shape[1] - len(prompt) for prompt in batch] if is_causal else []
+        processors = _processors(search, padding, [chances[row] for row in rows])
+        over = _AllOver(pretrained.tokenizer, start, ends, is_over)
+        with torch.inference_mode():  # a tenth of the time of small models
+            out = pretrained.model.generate(
+                ids,
+                attention_mask=mask,
+                generation_config=search,
+                logits_processor=processors,
+                stopping_criteria=[over] if config.num_beams == 1 else [],
+            )
+        for row, tokens in zip(rows, out[:, start:].tolist(), strict=True):
             replies[row] = list(takewhile(lambda token: token not in ends, tokens))
     return replies
-
-
-def _generate(
-    pretrained: Pretrained,
-    config: Any,
-    prompts: Sequence[Sequence[int]],
-    chances: Sequence[random.Random],
-    is_over: Callable[[str], bool] | None = None,
-) -> list[list[int]]:
-    import torch
-
-    is_causal = not pretrained.model.config.is_encoder_decoder
-    config = deepcopy(config)
-    if is_causal or config.pad_token_id is None:
-        # A token to pad with. Any will do, as it is masked, but ``generate`` warns of one with which a prompt ends.
-        last = {prompt[-1] for prompt in prompts}
-        padding = pretrained.tokenizer.pad_token_id
-        config.pad_token_id = (
-            padding
-            if padding is not None and padding not in last
-            else next(i for i in range(len(last) + 1) if i not in last)
-        )
-    ids, mask = padded(prompts, config.pad_token_id, pretrained.device, left=is_causal)
-    start = ids.shape[1] if is_causal else 1
-    processors = _processors(config, [ids.shape[1] - len(prompt) for prompt in prompts] if is_causal else [], chances)
-    over = _AllOver(pretrained.tokenizer, start, set(config.eos_token_id or ()), is_over)
-    with torch.inference_mode():  # a tenth of the time of small models
-        out = pretrained.model.generate(
-            ids,
-            attention_mask=mask,
-            generation_config=config,
-            logits_processor=processors,
-            stopping_criteria=[over] if config.num_beams == 1 else [],
-        )
-    new: list[list[int]] = out[:, start:].tolist()
-    return new
 
 
 def padded(

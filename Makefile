@@ -77,7 +77,7 @@ lint: install
 
 # What failed is remembered for each part by itself, so that it can run again.
 REMEMBER = -o cache_dir=.pytest_cache/$@
-# A part is one process, which imports and collects once; with "-n 2" two, each of which imports everything.
+# One process imports and collects; with "--processes 2" it forks two that run the tests, with "-n 2" two more import everything.
 # A file stays with one of them: what its tests share (a launch, a trained model) is made once.
 PYTEST = $(BIN)/python -m pytest $(REMEMBER) --dist loadfile
 # Tests that start models, clusters and whole commands, and often wait for them.
@@ -86,14 +86,14 @@ TASKS := tests/mephisto_tasks
 BROWSER := tests/e2e
 
 test-python: install
-	$(PYTEST) tests $(patsubst %,--ignore=%,$(MODELS) $(TASKS) $(BROWSER)) -n 2 $(ARGS)
+	$(PYTEST) tests $(patsubst %,--ignore=%,$(MODELS) $(TASKS) $(BROWSER)) --processes 2 $(ARGS)
 
 # Real launches wait more than they compute: of twenty minutes of them, four are a processor's.
 test-tasks: install
-	$(PYTEST) $(TASKS) -n 2 $(ARGS)
+	$(PYTEST) $(TASKS) --processes 2 $(ARGS)
 
 test-models: install
-	$(PYTEST) $(MODELS) -n 2 $(ARGS)
+	$(PYTEST) $(MODELS) --processes 2 $(ARGS)
 
 explore: install
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)

@@ -16,6 +16,7 @@ from functools import partialmethod
 
 import pytest
 from click.testing import CliRunner, Result
+from collected_once import Processes
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 from unsynced import wait_for_no_disk
@@ -36,11 +37,19 @@ settings.register_profile("explore", derandomize=False, deadline=None, print_blo
 settings.load_profile("fixed")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--processes", type=int, default=1, help="run the tests in so many processes (see collected_once.py)"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Fixed examples hold no constants of the modules that are loaded by then: a test draws the same ones alone and among
     others, and nobody waits half a minute until two thousand files are read for them."""
     if not config.getoption("hypothesis_profile", None) and hasattr(providers, "_get_local_constants"):
         providers._get_local_constants = lambda: providers._local_constants
+    if (processes := config.getoption("processes")) > 1 and config.getoption("numprocesses", None) != 0:
+        config.pluginmanager.register(Processes(processes))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -162,7 +162,7 @@ class StudyIOHandler(ClientIOHandler):
     def try_again(self, request_id: str, channel_id: str | None = None) -> None:
         """What a page asked for could not be done now, and is forgotten: it asks again."""
         self._registering.pop(request_id, None)
-        self.over(request_id)
+        self.beginning.pop(request_id, None)
         self.request_id_to_packet.pop(request_id, None)
         channel_id = self.request_id_to_channel_id.pop(request_id, channel_id)
         if channel_id in self.channels:

@@ -126,8 +126,8 @@ class RunningStudy:
             return None
         return (
             f"{counted(self.study.remaining, 'assignment')} must still be done, but all {self.unit_word}s that you agreed "
-            f"to are used up. Some {self.unit_word}s were paid although we interrupted them, or they contained less "
-            "work than others. Launch again to see what the remaining assignments cost."
+            f"to are used up. Some {self.unit_word}s were interrupted but paid, or contained less work than others. "
+            "Launch again to see what the remaining assignments cost."
         )
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:

@@ -219,7 +219,6 @@ def _below_title(sheet: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Lists and objects as JSON texts, times as ISO 8601."""
     for name in frame.columns:
         if infer_dtype(frame[name], skipna=True) not in _PLAIN:
             frame[name] = pd.Series([plain_cell(cell) for cell in frame[name]], index=frame.index, dtype=object)

@@ -76,21 +76,17 @@ class BadValue(click.BadParameter):
 
 def _advice(problem: Problem, program: str, typed: Sequence[str]) -> list[str]:
     """What to try: the command put right, as far as a misspelt name shows how, and what the problem says itself."""
-    if problem.misspelt is None:
-        return list(problem.try_)
-    corrected = _corrected(problem.misspelt, program, typed)
-    return [*corrected, *problem.try_] or [str(problem.misspelt)] * bool(problem.misspelt.nearest)
-
-
-def _corrected(meant: Misspelt, program: str, typed: Sequence[str]) -> list[str]:
+    advice, meant = list(problem.try_), problem.misspelt
+    if meant is None:
+        return advice
     wrong = re.compile(rf"(?<![\w.-]){re.escape(meant.word)}(?![\w.-])")
     matches = [(place, match) for place, word in enumerate(typed) if (match := wrong.search(word))]
-    if len(matches) != 1:
-        return []
-    ((place, match),) = matches
-    before, after = match.string[: match.start()], match.string[match.end() :]
-    first, rest = [program, *typed[:place]], typed[place + 1 :]
-    return [shlex.join([*first, f"{before}{right}{after}", *rest]) for right in meant.nearest]
+    if len(matches) == 1:
+        ((place, match),) = matches
+        before, after = match.string[: match.start()], match.string[match.end() :]
+        first, rest = [program, *typed[:place]], typed[place + 1 :]
+        advice = [shlex.join([*first, f"{before}{right}{after}", *rest]) for right in meant.nearest] + advice
+    return advice or [str(meant)] * bool(meant.nearest)
 
 
 def click_problem(error: click.ClickException) -> Problem:

@@ -16,7 +16,7 @@ first line. An error names the file, the line and what was expected.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any
@@ -66,10 +66,6 @@ class Draft:
         if self.lines and self.lines[-1].speaker == speaker:
             text = f"{self.lines.pop().text}\n{text}"
         self.lines.append(SaidLine(speaker, text))
-
-    def say_all(self, speaker: str, texts: Sequence[str]) -> None:
-        for text in texts:
-            self.say(speaker, text)
 
     def note(self, line: str, where: str) -> None:
         """Keep a line that nobody said."""
@@ -264,7 +260,8 @@ def fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
         if not count.strip().isdecimal():
             raise DataError("does not begin with a number", where=where, try_="expected fbdialog (1 text<TAB>reply)")
         if int(count) <= last:
-            draft.say_all(FIRST, unanswered)
+            for text in unanswered:
+                draft.say(FIRST, text)
             yield draft
             draft, unanswered = Draft(number, format="fbdialog"), []
         last = int(count)
@@ -278,7 +275,8 @@ def fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
                 draft.note(text, where)
             unanswered = []
             draft.exchange(parts[0], parts[1].split("|")[0], where)
-    draft.say_all(FIRST, unanswered)
+    for text in unanswered:
+        draft.say(FIRST, text)
     yield draft
 
 
@@ -296,26 +294,18 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
     form = "fix it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
     try:
         data = data_files.read_json(file, form)
-        speakers, opt = data.get("speakers") or [], data.get("opt") or {}
-        names = [str(name) for name in speakers]
-        options = dict(opt)
+        names = [str(name) for name in data.get("speakers") or []]
+        options = dict(data.get("opt") or {})
     except (TypeError, AttributeError) as error:
         raise DataError(f"cannot be read ({error})", where=file, try_=form) from error
     kept = {name: options[name] for name in _KEPT if options.get(name) is not None}
-    return _names(names, options, bool(data.get("self_chat"))), kept
-
-
-def _names(speakers: list[str], opt: Mapping[str, Any], self_chat: bool) -> dict[str, str]:
-    """In a self-chat the partner may be another model; in a conversation with a person every other speaker is the one."""
-    models = opt.get("models")
-    own = "+".join(name.strip() for name in str(models).split(",")) if models else ""
-    own = own or _of_file(str(opt.get("model_file") or "")) or str(opt.get("model") or "")
-    if not own or len(speakers) > 2:
-        return {}
-    partner = _of_file(str(opt.get("partner_model_file") or "")) or own
-    if not self_chat:
-        return dict.fromkeys(speakers, own)
-    return {speaker: partner if speaker.endswith("_2") else own for speaker in speakers}
+    models = "+".join(name.strip() for name in str(options.get("models") or "").split(","))
+    own = models or _of_file(str(options.get("model_file") or "")) or str(options.get("model") or "")
+    if not own or len(names) > 2:
+        return {}, kept
+    # In a self-chat the partner may be another model; in a conversation with a person every other speaker is the one.
+    partner = _of_file(str(options.get("partner_model_file") or "")) if data.get("self_chat") else ""
+    return {name: partner if partner and name.endswith("_2") else own for name in names}, kept
 
 
 def _of_file(model_file: str) -> str:
@@ -390,20 +380,18 @@ def load_dialogues(
     return dialogues
 
 
-def _lines(path: Path) -> Iterable[Numbered]:
-    """The lines of a file; of a table, its rows as JSON, numbered as in a spreadsheet."""
+def _lines(path: Path) -> Iterator[Numbered]:
+    """The lines of a file; of a table, its rows as JSON, numbered as in a spreadsheet, with the JSON in their cells."""
     if PurePath(path.name.lower().removesuffix(".gz")).suffix not in TABLES:
-        return enumerate(text_lines(read_text(path)), start=1)
+        yield from enumerate(text_lines(read_text(path)), start=1)
+        return
     from parlai_humaneval._util.table_files import read_rows  # imported here, because it loads pandas
 
-    return ((place + 1, json.dumps(_nested(row))) for place, row in read_rows(path, fewest=1).items())
-
-
-def _nested(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of a table with what is JSON in its cells, such as lists of messages."""
-    cells = {name.strip().lower(): str(cell) for name, cell in row.items() if cell not in (None, "")}
-    inside = {name: json_in(cell) for name, cell in cells.items() if cell[0] in "[{"}
-    return {**cells, **{name: data for name, data in inside.items() if isinstance(data, dict) or form_of(data)}}
+    for place, row in read_rows(path, fewest=1).items():
+        cells = {name.strip().lower(): str(cell) for name, cell in row.items() if cell not in (None, "")}
+        inside = {name: json_in(cell) for name, cell in cells.items() if cell[0] in "[{"}
+        nested = {name: data for name, data in inside.items() if isinstance(data, dict) or form_of(data)}
+        yield place + 1, json.dumps({**cells, **nested})
 
 
 def _of_model(dialogue: Dialogue) -> Dialogue:

@@ -219,14 +219,9 @@ def nested(row: Data, mark: str) -> Data:
 def folded(row: Data, mark: str) -> Data:
     """A row whose columns ``criterion:::option`` have become the object ``label_annotations``."""
     names = [name for name in row if mark in name]
-    if not names:
-        return row
-    found: dict[str, Data] = {}
-    for name in names:
-        criterion, _, option = name.partition(mark)
-        if row[name] not in (None, ""):
-            found.setdefault(criterion, {})[option] = row[name]
-    return {**{name: cell for name, cell in row.items() if name not in names}, "label_annotations": found}
+    answers = {name: row[name] for name in names if row[name] not in (None, "")}
+    others = {name: cell for name, cell in row.items() if name not in names}
+    return {**others, "label_annotations": nested(answers, mark)} if names else row
 
 
 def gathered(row: Data, known: Sequence[str]) -> Data:
@@ -370,10 +365,8 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     option, one = next(iter(given.items()), ("", None))
     if len(given) == 1 and (match := _SCALE.fullmatch(option)):
         yield name, match[1]
-    elif len(given) == 1 and (one is True or one in _YES or one == option):
-        yield name, option
-    elif len(given) > 1 and all(one is True or one in _YES or one == option for option, one in given.items()):
-        yield name, [*given]
+    elif given and all(one is True or one in _YES or one == option for option, one in given.items()):
+        yield name, option if len(given) == 1 else [*given]
     elif not given and all(one is False for one in value.values()):
         yield name, []
     elif len(value) == 1:

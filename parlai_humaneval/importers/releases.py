@@ -200,7 +200,6 @@ def _placed(path: Path) -> list[Data]:
 
 
 def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, asked: bool) -> Form | None:
-    """The first form that a row fits."""
     for form in release.forms:
         if (asked or not form.asked) and any(form.fits(row) for row in islice(form.rows(rows, items), SNIFFED)):
             return form
@@ -230,8 +229,8 @@ def _read(
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
         answers: list[Data] = [{}]
         if form.criteria:
-            told = fields.criteria_in(row, {**form.criteria, "keys": by_key})
-            answers = [{name: one, value: given, "criterion": one, **rater} for one, rater, given in told]
+            each = fields.criteria_in(row, {**form.criteria, "keys": by_key})
+            answers = [{name: one, value: given, "criterion": one, **rater} for one, rater, given in each]
         flat = form.criteria is not None and not form.criteria["at"]
         rated = {answer["criterion"] for answer in answers if answer and flat}
         if form.passing or form.known:
@@ -250,8 +249,8 @@ def _read(
                 cells["simulated"] = 1
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
             raters.add(answer.get("rater_name", ""))
-            whole = {**further, **named, **cells}
-            made.append(({**whole, **{one: plain_cell(whole[one]) for one in whole.keys() & {name}}}, row))
+            told = {**further, **named, **cells}
+            made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
     made = [one for answer, row in made for one in _out_of_buckets(answer, row, value)]
     compared, guesses = _rankings(made, name, value, in_order=form.gather) if name else ([], [])
     made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
@@ -386,7 +385,6 @@ def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[
 
 
 def _filled(inside: Any) -> bool:
-    """Whether objects and lists hold anything."""
     held = inside.values() if isinstance(inside, Mapping) else inside
     return any(map(_filled, held)) if isinstance(inside, (Mapping, list)) else inside not in (None, "")
 

@@ -259,8 +259,8 @@ def _completed(
     for name in further:
         use.maps(name, frame[name])
     frame = frame.assign(**{name: vocabulary.translated(frame[name], words, seen) for name, words in further.items()})
-    missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
-    missing = [name for name in missing if name not in plan.values]
+    there = {*frame.columns, *plan.values}
+    missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in there]
     if (table, missing) == ("comparisons", ["winner"]) and not vocabulary.guessed_columns(missing, [*frame.columns]):
         frame = vocabulary.winner_of_scores(frame, seen)
         missing = [name for name in missing if name not in frame.columns]

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
+from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.table_files import plain_name
+from parlai_humaneval.importers.vocabulary import WORDS
 from parlai_humaneval.tables.columns import Repeats, Row, TableError
 from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.questions import CRITERIA
@@ -25,7 +26,7 @@ from parlai_humaneval.techniques.registry import PW_DIALOG, PW_TURN
 NOT_MTURK = "--NOT-MTURK-AGENT-"
 """ParlAI writes it before the name of every worker that it does not take for one of MTurk."""
 T = TypeVar("T")
-WORDS: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list", int: "a whole number"}
+_KINDS: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list", int: "a whole number"}
 
 
 class UnreadableUnit(TableError):
@@ -116,7 +117,7 @@ def required(data: Any, name: str, kind: type[T], where: str) -> T:
         raise UnreadableUnit(f"{name} is missing (it has: {', '.join(map(str, data)) or 'nothing'})", where=where)
     value = data[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise UnreadableUnit(f"{name} is {shown(value)}, expected {WORDS[kind]}", where=where)
+        raise UnreadableUnit(f"{name} is {shown(value)}, expected {_KINDS[kind]}", where=where)
     return value
 
 
@@ -135,10 +136,7 @@ UNNAMED = "unnamed"  # Metric where neither the data nor the user says what was 
 
 _CHOICES: dict[str, str] = {
     **{plain_name(text): metric for entry in (PW_TURN, PW_DIALOG) for metric, text in entry.questions.items()},
-    **{
-        plain_name(text): metric
-        for text, metric in read_yaml(packaged("import_words.yaml"))["parlai_questions"].items()
-    },
+    **{plain_name(text): metric for text, metric in WORDS["parlai_questions"].items()},
 }
 RATINGS = {plain_name(criterion.text): name for name, criterion in CRITERIA["likert"].items()}
 

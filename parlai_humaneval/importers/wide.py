@@ -316,7 +316,6 @@ def _by_side(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _of_side(group: pd.DataFrame, criterion: str, side: str) -> pd.DataFrame:
-    """The ratings of the model on one side."""
     ours = {column.name for column in TABLES["comparisons"]} - {"worker_id", "seconds"}
     kept = group.drop(columns=[name for name in group.columns if name in ours])
     dialogue = group["item_id"].astype(str) + ":" + group[side].astype(str)

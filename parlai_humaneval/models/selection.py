@@ -61,16 +61,15 @@ def specs_of(names: Collection[str], zoo: Mapping[str, ModelSpec]) -> tuple[list
     """The specs of what people name, in their order, and which of them are in no zoo file; a ZooError where one is
     nothing."""
     own = [
-        name not in zoo and (name.endswith(".py") or bool({"/", ":"} & set(name)) or Path(name).expanduser().exists())
+        name
         for name in names
+        if name not in zoo and (name.endswith(".py") or {"/", ":"} & set(name) or Path(name).expanduser().exists())
     ]
-    given = named_apart([model_given(name, zoo) for name, is_own in zip(names, own, strict=True) if is_own], zoo)
-    left = iter(given)
-    specs = []
-    for name, is_own in zip(names, own, strict=True):
-        model = next(left) if is_own else None
-        specs += resolve([name], zoo) if model is None else [ModelSpec(name=model.name, options=dict(model.options))]
-    return specs, given
+    given = named_apart([model_given(name, zoo) for name in own], zoo)
+    specs = {
+        name: ModelSpec(name=model.name, options=dict(model.options)) for name, model in zip(own, given, strict=True)
+    }
+    return [specs[name] if name in specs else resolve([name], zoo)[0] for name in names], given
 
 
 def named_apart(models: Sequence[Given], zoo: Collection[str]) -> list[Given]:

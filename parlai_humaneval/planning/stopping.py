@@ -159,7 +159,10 @@ def plan_until_decided(
         most=max(_MOST_DIALOGUES, math.ceil(4 * dialogues)),
         ties=1 - _decisive(question),
     )
-    each, variance = (1.0, crowd.share_variance()) if scores is None else (_each(scores), scores.share_variance())
+    each, variance = 1.0, crowd.share_variance()  # dialogues for a comparison of two models
+    if scores is not None:
+        at_once, variance = max(2, scores.at_once), scores.share_variance()
+        each = (at_once if scores.within else 1) / math.comb(at_once, 2)
     alone = each * fixed_plan(rule, variance=variance)
     truths = [step for step in STEPS if step * _share_gap(question) < _widest(question, scores)]
     studies = studies or STUDIES[min(len(rule.models), max(STUDIES))]
@@ -248,12 +251,6 @@ def _scores(question: PlanInputs) -> Scores | None:
         return None
     any_number = not question.entry.picks_one(question.setting or "")
     return Scores(models, turns=question.turns or 1, icc=question.icc or 0.0, any_number=any_number)
-
-
-def _each(scores: Scores) -> float:
-    """Dialogues for a comparison of two models."""
-    pairs = math.comb(max(2, scores.at_once), 2)
-    return (max(2, scores.at_once) if scores.within else 1) / pairs
 
 
 def _widest(question: PlanInputs, scores: Scores | None) -> float:

@@ -67,7 +67,7 @@ class JudgementCheck(_Check[Sequence[JudgementRecord]]):
 
 Check = DialogueCheck | WorkerCheck | JudgementCheck
 
-SMITH = "Smith et al. 2022, App. B.4"
+SMITH = "Smith et al. 2022, Appendix B.4"
 LIU = "Liu et al. 2023, “Experiments”"
 JI = "Ji et al. 2022, §3.2"
 ATTENTION = "attention checks and fixed patterns, as with live dialogues"

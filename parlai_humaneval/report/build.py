@@ -116,7 +116,14 @@ def _judged(tables: Tables, judgement_id: str) -> Example:
         names = [str(name) for name in dialogue.get("entities", [])]
         left_out += max(0, (len(lines) - 2 * TURNS + 1) // 2)
         which = f"Dialogue {number}: {' and '.join(dict.fromkeys(names))}" if len(shown) > 1 else ""
-        turns.append(ExampleTurn(bubbles=[_line(line, names) for line in lines[: 2 * TURNS]], remark=which))
+        bubbles: list[Bubble] = []
+        for line in lines[: 2 * TURNS]:
+            given = line.get("speaker")
+            speaker = given if isinstance(given, int) else 0
+            who = names[speaker] if 0 <= speaker < len(names) else f"Speaker {speaker + 1}"
+            who, side = PERSON if who == HUMAN else who, "person" if speaker == 0 else "model"
+            bubbles.append(Bubble(who=who, side=side, text=str(line.get("text", ""))))
+        turns.append(ExampleTurn(bubbles=bubbles, remark=which))
     return Example(
         title=_title(row),
         dialogue_id=str(row["dialogues"]),
@@ -125,14 +132,6 @@ def _judged(tables: Tables, judgement_id: str) -> Example:
         answer="; ".join(filter(None, (*_answers(row, shown), _cell(row, "reason")))),
         left_out=left_out,
     )
-
-
-def _line(line: dict[str, Any], names: Sequence[str]) -> Bubble:
-    given = line.get("speaker")
-    speaker = given if isinstance(given, int) else 0
-    who = names[speaker] if 0 <= speaker < len(names) else f"Speaker {speaker + 1}"
-    side = "person" if speaker == 0 else "model"
-    return Bubble(who=PERSON if who == HUMAN else who, side=side, text=str(line.get("text", "")))
 
 
 def _answers(row: pd.Series[Any], shown: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -235,20 +235,19 @@ def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], aske
     """Ask for the next line of each dialogue whose model is free; the others wait here, and come as one batch."""
     asked_now = Counter(child.worker for child in asked)
     room: dict[ModelWorker, int] = {}
-    free = []
+    free: dict[ModelWorker, list[UnderWay]] = {}
     for entry in under_way:
         child = entry[1].next_child
         room.setdefault(child.worker, _room(child.worker, asked_now[child.worker]))
         if child not in asked and room[child.worker] > 0:
             room[child.worker] -= 1
-            free.append(entry)
-    # Hearing is most of the work of asking. Done first, the requests come together, and so do the batches.
-    for _, dialogue in free:
-        dialogue.next_child.hear(dialogue.next_view)
-    for file, dialogue in free:
-        child = dialogue.next_child
-        asking.ask(child, dialogue.next_view)
-        asked[child] = (file, dialogue)
+            free.setdefault(child.worker, []).append(entry)
+            child.hear(entry[1].next_view)  # the most work of asking, done before requests wait for each other
+    for worker, entries in free.items():
+        with worker.together():
+            for file, dialogue in entries:
+                asking.ask(dialogue.next_child, dialogue.next_view)
+                asked[dialogue.next_child] = (file, dialogue)
 
 
 def _room(worker: ModelWorker, asked: int) -> int:

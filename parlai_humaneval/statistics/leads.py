@@ -201,8 +201,27 @@ class Lead:
 def leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
     """All tests of ``tables``, each question by itself; single models also against the paper's ``baseline``."""
     found = [lead for groups in _families(tables) for lead in _of_turns(groups, baseline)]
-    found += list(_of_free_for_alls(tables))
-    return [*found, *_of_comparisons(tables), *_of_segments(tables), *_of_sliders(tables)]
+    for group in free_for_all_dialogues(tables) if len(tables.turns) else ():
+        strengths = plackett_luce(group.chosen, group.turn_workers, positions=group.positions, models=group.models)
+        found.extend(_by_strength(Family(FREE_FOR_ALL.name, group.setting, group.metric), group.models, strengths))
+    rows = counted_comparisons(tables) if len(tables.comparisons) else tables.comparisons
+    for key, own in orient_pairs(rows).groupby(list(GROUP), sort=True) if len(rows) else ():
+        technique, setting, kind, metric = map(str, key)
+        family = Family(technique, setting, metric, kind)
+        for wins in wins_of_pairs(own, family=family):
+            paper = None if wins.adjusted else wins.paper
+            found.append(Lead(family, (wins.model_a, wins.model_b), wins.told, paper))
+    rows = tables.segments[finished(tables.segments)] if len(tables.segments) else tables.segments
+    if len(rows):
+        family = Family("spot_the_bot", "", "")
+        for met in contest_wins(bot_contests(spot_the_bot_segments(rows)), family):
+            found.append(Lead(family, (met.model_a, met.model_b), met.win_rate, met.paper))
+    data = assessed(tables) if len(tables.ratings) else None
+    if data is not None:
+        family = Family(SLIDERS, "", "", "overall")
+        for gap in score_gaps(data.counted, sorted(data.counted["model"].unique()), family=family):
+            found.append(Lead(family, (gap.model_a, gap.model_b), gap.difference, gap.paper))
+    return found
 
 
 def turn_leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
@@ -236,35 +255,3 @@ def _by_strength(family: Family, models: Sequence[str], strengths: Strengths) ->
         yield Lead(family, pair, test, independent)
     if len(models) > 2:
         yield Lead(family, tuple(models), strengths.equal)
-
-
-def _of_free_for_alls(tables: Tables) -> Iterator[Lead]:
-    for group in free_for_all_dialogues(tables) if len(tables.turns) else ():
-        strengths = plackett_luce(group.chosen, group.turn_workers, positions=group.positions, models=group.models)
-        yield from _by_strength(Family(FREE_FOR_ALL.name, group.setting, group.metric), group.models, strengths)
-
-
-def _of_comparisons(tables: Tables) -> Iterator[Lead]:
-    rows = counted_comparisons(tables) if len(tables.comparisons) else tables.comparisons
-    for key, own in orient_pairs(rows).groupby(list(GROUP), sort=True) if len(rows) else ():
-        technique, setting, kind, metric = map(str, key)
-        family = Family(technique, setting, metric, kind)
-        for pair in wins_of_pairs(own, family=family):
-            paper = None if pair.adjusted else pair.paper
-            yield Lead(family, (pair.model_a, pair.model_b), pair.told, paper)
-
-
-def _of_segments(tables: Tables) -> Iterator[Lead]:
-    rows = tables.segments[finished(tables.segments)] if len(tables.segments) else tables.segments
-    if len(rows):
-        family = Family("spot_the_bot", "", "")
-        for pair in contest_wins(bot_contests(spot_the_bot_segments(rows)), family):
-            yield Lead(family, (pair.model_a, pair.model_b), pair.win_rate, pair.paper)
-
-
-def _of_sliders(tables: Tables) -> Iterator[Lead]:
-    data = assessed(tables) if len(tables.ratings) else None
-    if data is not None:
-        family = Family(SLIDERS, "", "", "overall")
-        for gap in score_gaps(data.counted, sorted(data.counted["model"].unique()), family=family):
-            yield Lead(family, (gap.model_a, gap.model_b), gap.difference, gap.paper)

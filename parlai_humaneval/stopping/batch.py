@@ -374,16 +374,14 @@ class Studies:
     """Evidence, decisions, and those who came and are not folded in. ``arrived``: studies; workers who came.
     ``folded``: studies; of those, the first so many are folded in. ``ended``: studies × workers; when each of them was
     through, infinite of those who are not. ``dropped``: studies; so many of the first workers are folded in and no
-    longer held. ``filled``: what those who leave do not answer is filled (see :class:`.Evidence`); ``together``: pairs
-    are called equal together, and ``paths``: all orders decide who is better (see :class:`Decisions`). Older studies did
-    none of this."""
+    longer held. ``together``: pairs are called equal together, and ``paths``: all orders decide who is better (see
+    :class:`Decisions`). ``evidence``: how that counts (see :class:`.Evidence`). Older studies did none of this."""
 
     def __init__(
-        self, rule: StoppingRule, studies: int = 1, *, filled: bool = True, together: bool = True, paths: bool = True
+        self, rule: StoppingRule, studies: int = 1, *, together: bool = True, paths: bool = True, **evidence: bool
     ) -> None:
         self.rule, models = rule, len(rule.models)
-        panels = rule.shown == "panel"
-        how = {"pooled": rule.is_pooled, "panels": panels, "filled": filled, "together": together}
+        how = {"pooled": rule.is_pooled, "panels": rule.shown == "panel", "together": together, **evidence}
         self.evidence = Evidence(studies, models, rule.margin, judged=bool(rule.judge), **how)
         self.decisions = Decisions(
             studies,

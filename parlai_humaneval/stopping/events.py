@@ -50,8 +50,9 @@ class Began(_Record):
     ``setting``, ``metric``: what was asked, where that is known. ``cut_off``: what becomes of dialogues whose workers
     leave in the middle of them: they are ``filled`` (see :class:`.Evidence`), or ``left_out``, as studies did that
     began before there was a choice. ``equality``: pairs are called equal ``together`` (see :class:`.Decisions`), or
-    ``one_by_one``, as in studies that began before that. ``order``: who is better is decided over all orders, along
-    ``paths``, or ``pair_by_pair``, as in studies that began before that."""
+    ``one_by_one``, as in studies that began before that; ``even``: together, and both models of a pair tell as much
+    through a third, however often either is left. ``order``: who is better is decided over all orders, along ``paths``,
+    or ``pair_by_pair``, as in studies that began before that."""
 
     event: Literal["began"] = "began"
     rule: StoppingRule
@@ -60,7 +61,7 @@ class Began(_Record):
     setting: str = ""
     metric: str = ""
     cut_off: Literal["left_out", "filled"] = "left_out"
-    equality: Literal["one_by_one", "together"] = "one_by_one"
+    equality: Literal["one_by_one", "together", "even"] = "one_by_one"
     order: Literal["pair_by_pair", "paths"] = "pair_by_pair"
 
 

@@ -114,7 +114,7 @@ class Evidence:
     pooled also with and of dialogues of one of them with a third; and of the two alone, that the gap is wider than the
     margin. ``equal``: studies × 2 × pairs; the same, that the first is not better by the margin, that the second is not:
     of direct dialogues, and with ``together`` also of those with a third, where evidence is pooled; ``equal_now`` is what
-    these are worth now. ``won``, ``met``: studies × models ×
+    these are worth now. ``even``: see :meth:`_indirect`. ``won``, ``met``: studies × models ×
     models; the shares that the row's model won against the column's, and dialogues. ``dialogues``: studies × models;
     dialogues that were folded in; one that was cut off counts in part. ``judged``: what a judge predicted is taken off
     what workers say, as far as it proved right of earlier ones. A prediction is 0 on average over what could have been
@@ -132,10 +132,11 @@ class Evidence:
         filled: bool = True,
         judged: bool = False,
         together: bool = True,
+        even: bool = True,
     ) -> None:
         self.pairs: Pairs = pairs_of(models)
         self.margin, self.is_pooled, self.panels, self.filled, self.judged = margin, pooled, panels, filled, judged
-        self.together = together
+        self.together, self.even = together, even
         # Tables have the studies last, so that one step is one run through memory, and … × fillings first. What is left
         # unanswered is filled in one way, as long as there is nothing to fill.
         equal = ("equal pooled", "equal direct") if pooled and together else ("equal direct",)
@@ -146,7 +147,7 @@ class Evidence:
         self._now = self._best.copy()
         self._squares, self._counted = np.zeros((2, 1, studies))
         self._together, self._predicted = np.zeros((2, studies))
-        self.won, self.met = np.zeros((2, studies, models, models))
+        self.won, self.met, self._lost = np.zeros((3, studies, models, models))
         self.dialogues = np.zeros((studies, models))
 
     @property
@@ -221,7 +222,7 @@ class Evidence:
     def take(self, rows: Ints | Flags) -> None:
         """Keep only these studies, in this order; a study may be taken several times."""
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-        for name in ("won", "met", "dialogues", "_together", "_predicted"):
+        for name in ("won", "met", "_lost", "dialogues", "_together", "_predicted"):
             setattr(self, name, getattr(self, name)[rows])
         for name in ("_squares", "_counted"):
             setattr(self, name, getattr(self, name)[:, rows])
@@ -252,9 +253,10 @@ class Evidence:
         share = np.where(answered, share, 0.5)
         # Stakes go by what a worker was shown: how much they answer is theirs to choose, and may follow from their likes.
         asked, won = _sums(place, count), _sums(place, count, part * share)
-        met, parts = asked, part[None]
+        met, parts, lost = asked, part[None], np.zeros_like(asked)
         if not (part == 1).all():
             met = _sums(place, count, part)
+            lost = _sums(place, count, part == 0)
             is_cut = (met > 0) & (met < asked)
             if self.filled and len(self._squares) < FILLINGS and is_cut.any():
                 self._capital = np.repeat(self._capital, FILLINGS, axis=1)
@@ -268,7 +270,6 @@ class Evidence:
             parts = np.repeat(parts, FILLINGS, axis=0)
         lead = _filled_sums(place, count, parts * (share - 0.5))
         terms = met[None] if len(parts) == 1 else _filled_sums(place, count, parts)
-        variances = self._variances(rows)
         # What a judge predicted, of each dialogue that was shown, and how much further from 0 outcomes can be by it.
         taken, reach, further = None, None, None
         if self.judged and predicted is not None:
@@ -280,45 +281,40 @@ class Evidence:
             lead = lead - _sums(place, count, taken)
             further = np.repeat(reach, pairs.count) * asked
         indirect = self._indirect(rows, at, pair, share, likely, parts, taken, reach) if self.is_pooled else None
-        self._bet(rows, lead, terms, asked, further, indirect, variances)
+        self._bet(rows, lead, terms, asked, further, indirect)
         # What follows is of the pairs that were shown.
         shown_at = asked.nonzero()[0]
         at = shown_at // pairs.count
         pair = shown_at - at * pairs.count
         lead, terms = lead.take(shown_at, axis=1), terms.take(shown_at, axis=1)
-        self._count(rows, at, pair, won.take(shown_at), met.take(shown_at))
+        self._count(rows, at, pair, *(each.take(shown_at) for each in (won, met, lost)))
         for known, values in (
             (self._squares, sequential.squares(lead, terms)),
             (self._counted, (terms > 0).astype(float)),
         ):
             known[:, rows] += _filled_sums(at, n, values)
 
-    def _count(self, rows: Ints, at: Ints, pair: Ints, won: Floats, met: Floats) -> None:
-        """Note what the first model of these pairs, at these places of ``rows``, won, and of how many dialogues."""
+    def _count(self, rows: Ints, at: Ints, pair: Ints, won: Floats, met: Floats, lost: Floats) -> None:
+        """Note what the first model of these pairs, at these places of ``rows``, won, of how many dialogues, and how many
+        were left before any answer."""
         table = rows.take(at) * self.pairs.models**2
         for of, wins in ((pair, won), (pair + self.pairs.count, met - won)):
             place = table + self.pairs.own.take(of)
             self.won.reshape(-1)[place] += wins
             self.met.reshape(-1)[place] += met
+            self._lost.reshape(-1)[place] += lost
         # In a panel a model meets several at once, of whom the last one left was there from the beginning.
         with_others = self.met.take(rows, axis=0)
         self.dialogues[rows] = with_others.max(axis=2) if self.panels else with_others.sum(axis=2)
 
     def _bet(
-        self,
-        rows: Ints,
-        lead: Floats,
-        terms: Floats,
-        asked: Floats,
-        further: Floats | None,
-        indirect: _Indirect | None,
-        variances: Floats,
+        self, rows: Ints, lead: Floats, terms: Floats, asked: Floats, further: Floats | None, indirect: _Indirect | None
     ) -> None:
         """Bet on what a worker says, and note what that is worth by the filling by which it is least. ``lead``, ``terms``:
         fillings × places, each a study and a pair; ``asked``: places, dialogues that were shown; ``further``: places, how
-        much further from 0 the lead can be by a judge; ``variances``: fillings × studies. If strengths add up, two models
-        that are a margin apart have shares against a third one that are half a margin apart: a quarter of that is what a
-        dialogue with it, halved, tells on average."""
+        much further from 0 the lead can be by a judge. If strengths add up, two models that are a margin apart have shares
+        against a third one that are half a margin apart: a quarter of that is what a dialogue with it, halved, tells on
+        average."""
         bets, count = self._bets, self.pairs.count
         places = (asked if indirect is None else asked + indirect.informed).nonzero()[0]
         at = places // count
@@ -335,7 +331,7 @@ class Evidence:
             said = said.reaching(direct * further.take(places))
         # Kinds × fillings × sides × places.
         outcome = bets.sides * leads[:, :, None] + bets.tilt * heard[:, :, None]
-        stakes = bets.stakes(said, variances.take(at, axis=1))
+        stakes = bets.stakes(said, self._variances(rows).take(at, axis=1))
         place = places + ((rows - np.arange(len(rows))) * count).take(at)
         table, best, now = (each.reshape(*each.shape[:-2], -1) for each in (self._capital, self._best, self._now))
         grown = sequential.staked(table.take(place, axis=-1), stakes[:, :, None], outcome.take(bets.of, axis=0))
@@ -359,7 +355,8 @@ class Evidence:
         """What dialogues with a third model say. ``parts``: fillings × dialogues; how much of each one counts. ``taken``:
         of each, what is taken off for a judge, no more than its study's ``reach``. A dialogue of i with k tells of i
         against x where one of x with k was as probable: i's share, less what i and x together have won of k so far, and
-        half of that, as k is met by one of the two at a time."""
+        half of that, as k is met by one of the two at a time. Of the one whose dialogues with k are answered more often each
+        counts for less, so that both tell as much (``even``): else what is taken off would matter."""
         pairs, count = self.pairs, len(rows) * self.pairs.count
         # Dialogues, and then the same with the two models changed over, × third models.
         way, at = np.concatenate([pair, pair + pairs.count]), np.concatenate([at, at])
@@ -372,6 +369,11 @@ class Evidence:
             table.reshape(-1).take(theirs) + table.reshape(-1).take(own)[:, None] for table in (self.won, self.met)
         )
         mean = (wins + PRIOR_DIALOGUES / 2) / (met + PRIOR_DIALOGUES)
+        counted = counts * np.concatenate([parts, parts], axis=1)[:, :, None]
+        if self.even and self._lost.any():
+            answered, asked = self.met.reshape(-1) + 1, self.met.reshape(-1) + self._lost.reshape(-1) + 1
+            of_x, of_i = (answered.take(place) / asked.take(place) for place in (theirs, own[:, None]))
+            counted *= np.minimum(of_x / of_i, 1)
         leads = pairs.leads.take(way, axis=0)
         outcome = leads * (np.concatenate([share, 1 - share])[:, None] - mean) / 2
         furthest = np.maximum(mean, 1 - mean)
@@ -380,7 +382,6 @@ class Evidence:
             off = leads * np.concatenate([taken, -taken])[:, None] / 2
             furthest += reach.take(at)[:, None]
         told = (place + pairs.of_i.take(way, axis=0)).ravel()
-        counted = counts * np.concatenate([parts, parts], axis=1)[:, :, None]
         around = _filled_sums(told, count, (outcome * counted - off * counts).reshape(len(parts), -1))
         heard = _filled_sums(told, count, counted.reshape(len(parts), -1))
         informed = _sums(told, count, counts.ravel().astype(float))

@@ -54,7 +54,7 @@ class SequentialStudy:
         self, rule: StoppingRule, *, seed: int = 0, technique: str = "", setting: str = "", metric: str = ""
     ) -> None:
         asked = {"technique": technique, "setting": setting, "metric": metric}
-        began = events.Began(rule=rule, seed=seed, cut_off="filled", equality="together", order="paths", **asked)
+        began = events.Began(rule=rule, seed=seed, cut_off="filled", equality="even", order="paths", **asked)
         self._begin(began)
 
     @classmethod
@@ -67,8 +67,8 @@ class SequentialStudy:
     def _begin(self, began: events.Began) -> None:
         self.rule, self.seed, self.began = began.rule, began.seed, began
         self.log: list[Event] = [began]
-        filled, together, paths = began.cut_off == "filled", began.equality == "together", began.order == "paths"
-        self.studies = Studies(began.rule, filled=filled, together=together, paths=paths)
+        how = {"together": began.equality != "one_by_one", "even": began.equality == "even"}
+        self.studies = Studies(began.rule, filled=began.cut_off == "filled", paths=began.order == "paths", **how)
         self.pairs = self.studies.evidence.pairs
         self.now = 0.0
         self.ended: Literal["decided", "cap"] | None = None

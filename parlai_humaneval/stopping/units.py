@@ -191,7 +191,7 @@ class Scores:
         size = 1 / self.icc - 1 if self.icc else 1e6
         if self.any_number:
             return np.asarray(rng.binomial(self.turns, rng.beta(levels * size, (1 - levels) * size)) / self.turns)
-        chances = rng.gamma(levels * size)
+        chances = rng.gamma(levels / levels.sum(axis=1, keepdims=True) * size)
         return np.asarray(rng.multinomial(self.turns, chances / chances.sum(axis=1, keepdims=True)) / self.turns)
 
     def share(self, difference: Floats) -> Floats:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, TypeVar, get_args
 
 from parlai_humaneval.schema.judge_answers import JUDGE, AnyLine, JudgeAnswer, JudgeCard, UnjudgedItem
-from parlai_humaneval.schema.records import DialogueRecord, GivenAnswer, JudgementRecord, Rated, ShownDialogue, Turn
+from parlai_humaneval.schema.records import DialogueRecord, GivenAnswer, JudgementRecord, Rated, Turn
 from parlai_humaneval.tables import build_dialogues as live
 from parlai_humaneval.tables import build_judgements as judged
 from parlai_humaneval.tables import columns
@@ -116,7 +116,11 @@ def _rows(base: Rated, answer: JudgeAnswer) -> Iterator[tuple[TableName, Iterabl
     if not answer.answers:
         return
     if isinstance(base, JudgementRecord):
-        record = base.model_copy(update={"answers": answer.answers, "dialogues": _in_order(base.dialogues, answer)})
+        places = {dialogue_id: place for place, dialogue_id in enumerate(answer.shown, start=1)}
+        dialogues = list(base.dialogues)
+        if len(places) >= len(dialogues):  # else the same dialogue twice, or of another version: as they stood
+            dialogues = [one.model_copy(update={"position": places[one.dialogue_id]}) for one in dialogues]
+        record = base.model_copy(update={"answers": answer.answers, "dialogues": dialogues})
         yield "comparisons", judged.pair_rows(record)
         yield "segments", judged.segment_rows(record)
         yield "ratings", judged.replay_rating_rows(record)
@@ -129,17 +133,14 @@ def _rows(base: Rated, answer: JudgeAnswer) -> Iterator[tuple[TableName, Iterabl
         yield "turns", live.turn_rows(judged_dialogue)
         yield "comparisons", live.comparison_rows(judged_dialogue)
     elif given.question_id == judged.VERDICT:
-        yield "comparisons", _verdict_rows(base.model_copy(update=asked_nothing), given, answer.shown)
+        winner = dict(zip(("a", "b"), answer.shown, strict=False)).get(str(given.option))  # in the order that it read
+        of_verdict = {**asked_nothing, "verdict": given.option, "verdict_model": winner}
+        for row in live.comparison_rows(base.model_copy(update=of_verdict)):
+            place = answer.shown.index(row["model_a"]) + 1
+            yield "comparisons", [{**row, "seconds": given.seconds, "position_a": place}]
     else:
         of_end = base.model_copy(update={**asked_nothing, "final_ratings": given.ratings})
         yield "ratings", ({**row, "seconds": given.seconds} for row in live.rating_rows(of_end))
-
-
-def _in_order(dialogues: Sequence[ShownDialogue], answer: JudgeAnswer) -> list[ShownDialogue]:
-    places = {dialogue_id: place for place, dialogue_id in enumerate(answer.shown, start=1)}
-    if len(places) < len(dialogues):  # the same dialogue twice, or of another version: as they stood
-        return list(dialogues)
-    return [shown.model_copy(update={"position": places[shown.dialogue_id]}) for shown in dialogues]
 
 
 def _as_chosen(turn: Turn, given: GivenAnswer, shown: Sequence[str]) -> Turn:
@@ -161,15 +162,6 @@ def _as_chosen(turn: Turn, given: GivenAnswer, shown: Sequence[str]) -> Turn:
             "seconds": given.seconds,
         }
     )
-
-
-def _verdict_rows(base: DialogueRecord, given: GivenAnswer, shown: Sequence[str]) -> Iterator[Row]:
-    """``shown``: the two models in the order in which the judge read the conversations with them."""
-    verdict = given.option
-    winner = dict(zip(("a", "b"), shown, strict=False)).get(str(verdict))
-    record = base.model_copy(update={"verdict": verdict, "verdict_model": winner})
-    for row in live.comparison_rows(record):
-        yield {**row, "seconds": given.seconds, "position_a": shown.index(row["model_a"]) + 1}
 
 
 _OF_ANSWER = (

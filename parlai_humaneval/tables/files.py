@@ -150,13 +150,11 @@ def _in_order(answer: Ints, frame: pd.DataFrame) -> tuple[Ints, Ints]:
     if "started" in frame.columns:
         read = pd.to_datetime(frame["started"], utc=True, errors="coerce", format="ISO8601")
         started = ((read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(dtype=float)
-    size = np.bincount(answer)
-    known = np.bincount(answer, weights=~np.isnan(started)) == size
-    time = np.where(known[answer], started, 0.0)
-    order = np.lexsort((np.arange(len(answer)), time, answer))
-    place = np.empty(len(answer), dtype=np.int64)
-    place[order] = np.arange(len(answer)) - np.repeat(np.cumsum(size) - size, size) + 1
-    return place, size[answer].astype(np.int64)
+    times = pd.Series(started)
+    size = times.groupby(answer).transform("size")
+    times = times.where(times.groupby(answer).transform("count") == size, 0.0)
+    place = times.groupby(answer).rank(method="first")
+    return place.to_numpy(dtype=np.int64), size.to_numpy(dtype=np.int64)
 
 
 def _with_numbers(table: TableName, frame: pd.DataFrame, number: Ints) -> pd.DataFrame:
@@ -224,7 +222,16 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
     readme = out / "README.md"
     besides = f"\n## {STOPPING}\n\n{README_WORDS['stopping']}\n" if tables.stopping else ""
     readme.write_text(_readme(format, rater_kinds(tables)) + besides, encoding="utf-8")
-    return [*written, *write_stopping(tables.stopping, out), readme, *_write_judges(tables, out / JUDGES, format)]
+    written += [*write_stopping(tables.stopping, out), readme]
+    if tables.judges is not None:
+        out = out / JUDGES
+        out.mkdir(exist_ok=True)
+        frames: dict[TableName, pd.DataFrame] = {name: getattr(tables.judges, name) for name in get_args(TableName)}
+        filled: list[TableName] = [name for name, frame in frames.items() if len(frame)]
+        words = _readme(format, RaterKinds(1, 1, 0), README_WORDS["judges"], filled, JUDGE_COLUMNS)
+        (out / "README.md").write_text(words, encoding="utf-8")
+        written += [*(_write(frames[name], out / f"{name}.{format}") for name in filled), out / "README.md"]
+    return written
 
 
 def write_stopping(logs: Sequence[StoppingLog], out: Path) -> list[Path]:
@@ -251,19 +258,6 @@ def _read_stopping(path: Path) -> tuple[StoppingLog, ...]:
             study = str(event.pop("study", study))
             found.setdefault(study, []).append(event)
     return tuple(StoppingLog(name, tuple(events)) for name, events in found.items())
-
-
-def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
-    if tables.judges is None:
-        return []
-    out.mkdir(exist_ok=True)
-    frames: dict[TableName, pd.DataFrame] = {name: getattr(tables.judges, name) for name in get_args(TableName)}
-    filled: list[TableName] = [name for name, frame in frames.items() if len(frame)]
-    readme = out / "README.md"
-    readme.write_text(
-        _readme(format, RaterKinds(1, 1, 0), README_WORDS["judges"], filled, JUDGE_COLUMNS), encoding="utf-8"
-    )
-    return [*(_write(frames[name], out / f"{name}.{format}") for name in filled), readme]
 
 
 def _write(frame: pd.DataFrame, path: Path) -> Path:
@@ -308,13 +302,11 @@ def check_free(out: AnyPath, *, force: bool = False) -> None:
 
 
 def _present_files(folder: Path) -> list[Path]:
-    names = [f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format)]
-    tables = [path for name in sorted(names) if (path := folder / name).exists()]
-    tables += [folder / STOPPING] if (folder / STOPPING).exists() else []
-    of_judges = [path for name in sorted(names) if (path := folder / JUDGES / name).exists()]
+    names = sorted(f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format))
     readme = folder / "README.md"
     foreign = readme.is_file() and not _OURS.match(readme.read_bytes())
-    return [*tables, readme, *of_judges] if foreign else [*tables, *of_judges]
+    wanted = [*names, STOPPING, *([readme.name] if foreign else []), *(f"{JUDGES}/{name}" for name in names)]
+    return [path for name in wanted if (path := folder / name).exists()]
 
 
 def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Repeats | None = None) -> Tables:

@@ -17,10 +17,13 @@ from benchmarks.stopping_bounds import (
     OnePair,
     distinguishing,
     kl,
+    knowing,
+    made_for,
     plan_of,
     three_equal,
     waiting,
 )
+from parlai_humaneval.statistics.core.sequential import order_bets
 
 WALD = kl(1 - ALPHA, ALPHA) / (DRIFT**2 / 2)
 """Dialogues to tell two equal models from two that are the margin apart, in one direction."""
@@ -48,6 +51,16 @@ def test_no_multiplier_gives_a_higher_bound_by_chance(better: float, equal: floa
 def test_three_equal_models_need_more_than_by_change_of_measure() -> None:
     """Guards the plane of differences: above the simple bound of three models, and below what four need by our rule."""
     assert 2 * WALD < three_equal(*THREE, 1500) < 0.62 * plan_of(4)
+
+
+def test_what_a_study_knows_saves_dialogues() -> None:
+    """Guards both kinds of knowledge: who is better, and on what no capital need be bet; of one model twice the margin
+    above two equal ones."""
+    strengths = np.array([0.4, 0.0, 0.0])
+    bets = order_bets(0.1)
+    ours = made_for(strengths, bets.gains / 0.05, bets.weights, 40).mean()
+    spent, spared = (knowing(strengths, 40, spent=spent).mean() for spent in (True, False))
+    assert distinguishing(strengths) / plan_of(3) < spared < spent < ours
 
 
 def test_raters_wait_for_those_who_came_before_them() -> None:

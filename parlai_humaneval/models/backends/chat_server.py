@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.display.images import MOST_IMAGES, SeenImage, images_in
@@ -33,10 +33,8 @@ class BrokenOff(ValueError):
     """A stream ended before its reply did, or did not end at all."""
 
 
-class _Read(BaseModel):
+class _Read(BaseModel, extra="ignore", from_attributes=True):
     """Servers add fields of their own; only those that are read must be right."""
-
-    model_config = ConfigDict(extra="ignore", from_attributes=True)
 
 
 class _Words(_Read):
@@ -78,35 +76,22 @@ class Usage(_Read):
 
 
 class _Choice(_Read):
+    """``message`` is that of a whole answer, ``delta`` that of a piece."""
+
     index: int | None = None
     finish_reason: str | None = None
-
-
-class _WholeChoice(_Choice):
-    message: _Words
-
-
-class _PieceChoice(_Choice):
-    delta: _Words = _Words()
+    message: Any = None
+    delta: Any = Field(default_factory=dict)
 
 
 class _Answer(_Read):
     model: str | None = None
     usage: Usage | None = None
+    choices: list[_Choice] = Field(default_factory=list)
 
 
-class _Whole(_Answer):
-    choices: list[_WholeChoice] = Field(min_length=1)
-
-
-class _Piece(_Answer):
-    choices: list[_PieceChoice] = Field(default_factory=list)
-
-
-class ChatReply(BaseModel):
+class ChatReply(BaseModel, frozen=True):
     """A reply: the first choice's words, or its refusal; or neither. ``thoughts``: what the server tells apart."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str
     thoughts: str = ""
@@ -117,12 +102,13 @@ class ChatReply(BaseModel):
 
 
 def read_whole(body: bytes) -> ChatReply:
-    whole = _Whole.model_validate_json(body)
+    whole = _Answer.model_validate_json(body)
     choice = min(whole.choices, key=lambda choice: choice.index or 0)
+    message = _Words.model_validate(choice.message)
     return ChatReply(
-        text=choice.message.text() or choice.message.refusal or "",
-        thoughts=choice.message.thoughts(),
-        images=choice.message.pictures(),
+        text=message.text() or message.refusal or "",
+        thoughts=message.thoughts(),
+        images=message.pictures(),
         finish_reason=choice.finish_reason,
         model=whole.model,
         usage=whole.usage or Usage(),
@@ -136,17 +122,18 @@ def read_stream(pieces: Iterable[Any], hears: Callable[[str], None] | None = Non
     images: tuple[SeenImage, ...] = ()
     finish_reason, model, usage = None, None, Usage()
     for data in pieces:
-        piece = _Piece.model_validate(data)
+        piece = _Answer.model_validate(data)
         model, usage = piece.model or model, piece.usage or usage
         for choice in piece.choices:
             if choice.index:
                 continue
             finish_reason = choice.finish_reason or finish_reason
-            text += choice.delta.text()
-            refusal += choice.delta.refusal or ""
-            thoughts += choice.delta.thoughts()
-            images = (images + choice.delta.pictures())[: MOST_IMAGES + 1]  # one more, so that it is known
-            if hears is not None and choice.delta.text():
+            delta = _Words.model_validate(choice.delta)
+            text += delta.text()
+            refusal += delta.refusal or ""
+            thoughts += delta.thoughts()
+            images = (images + delta.pictures())[: MOST_IMAGES + 1]  # one more, so that it is known
+            if hears is not None and delta.text():
                 hears(text)
         length = len(text) + len(refusal) + len(thoughts)
         if length > LONGEST:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval._util.errors import InvalidValue
@@ -78,7 +79,9 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
     if pretrained.context is not None and config.max_new_tokens >= pretrained.context:
         raise ValueError(f"max_new_tokens {config.max_new_tokens} leaves no room in {pretrained.context} tokens")
     config.min_new_tokens = min(config.min_new_tokens, config.max_new_tokens)
-    config.eos_token_id = sorted({*_ends(pretrained, config), *turn_ends}) or None
+    end = pretrained.tokenizer.eos_token_id if config.eos_token_id is None else config.eos_token_id
+    ends = end if isinstance(end, list) else [end]
+    config.eos_token_id = sorted({*ends, *turn_ends} - {None}) or None
     if config.min_new_tokens and not pretrained.model.config.is_encoder_decoder:
         config.begin_suppress_tokens = sorted(wordless(pretrained.tokenizer))  # a reply would be over, or empty
     config.update(num_return_sequences=1, return_dict_in_generate=False, output_scores=False)
@@ -99,13 +102,6 @@ def _longest(pretrained: Pretrained, config: Any) -> int:
     return int(longest or min(DEFAULT_NEW_TOKENS, max(1, room)))
 
 
-def _ends(pretrained: Pretrained, config: Any) -> list[int]:
-    end = config.eos_token_id if config.eos_token_id is not None else pretrained.tokenizer.eos_token_id
-    if end is None:
-        return []
-    return list(end) if isinstance(end, list) else [end]
-
-
 def generate(
     pretrained: Pretrained,
     config: Any,
@@ -115,67 +111,39 @@ def generate(
 ) -> list[list[int]]:
     """The new tokens after each prompt, up to what ends a reply, drawn by its chance. ``is_over``: for models without
     an end."""
-    replies: list[list[int]] = [[] for _ in prompts]
-    for rows in _batches(pretrained, config, prompts):
-        new = _generate(pretrained, config, [prompts[row] for row in rows], [chances[row] for row in rows], is_over)
-        for row, tokens in zip(rows, new, strict=True):
-            replies[row] = list(
-                tokens[
-                    : next(
-                        (place for place, token in enumerate(tokens) if token in (config.eos_token_id or ())),
-                        len(tokens),
-                    )
-                ]
-            )
-    return replies
-
-
-def _batches(pretrained: Pretrained, config: Any, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Which prompts share a call: all, or those of equal length where padding would change the replies (beams, in
-    4.35)."""
-    is_causal = not pretrained.model.config.is_encoder_decoder
-    if pretrained.pads_left and not (is_causal and config.num_beams > 1):
-        return [list(range(len(prompts)))]
-    by_length: dict[int, list[int]] = {}
-    for row, prompt in enumerate(prompts):
-        by_length.setdefault(len(prompt), []).append(row)
-    return list(by_length.values())
-
-
-def _generate(
-    pretrained: Pretrained,
-    config: Any,
-    prompts: Sequence[Sequence[int]],
-    chances: Sequence[random.Random],
-    is_over: Callable[[str], bool] | None = None,
-) -> list[list[int]]:
     import torch
 
+    replies: list[list[int]] = [[] for _ in prompts]
+    ends = set(config.eos_token_id or ())
     is_causal = not pretrained.model.config.is_encoder_decoder
-    config = deepcopy(config)
-    if is_causal or config.pad_token_id is None:
-        # A token to pad with. Any will do, as it is masked, but ``generate`` warns of one with which a prompt ends.
-        last = {prompt[-1] for prompt in prompts}
-        padding = pretrained.tokenizer.pad_token_id
-        config.pad_token_id = (
-            padding
-            if padding is not None and padding not in last
-            else next(i for i in range(len(last) + 1) if i not in last)
-        )
-    ids, mask = padded(prompts, config.pad_token_id, pretrained.device, left=is_causal)
-    start = ids.shape[1] if is_causal else 1
-    processors = _processors(config, [ids.shape[1] - len(prompt) for prompt in prompts] if is_causal else [], chances)
-    over = _AllOver(pretrained.tokenizer, start, set(config.eos_token_id or ()), is_over)
-    with torch.inference_mode():  # a tenth of the time of small models
-        out = pretrained.model.generate(
-            ids,
-            attention_mask=mask,
-            generation_config=config,
-            logits_processor=processors,
-            stopping_criteria=[over] if config.num_beams == 1 else [],
-        )
-    new: list[list[int]] = out[:, start:].tolist()
-    return new
+    by_length: dict[int, list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        # Prompts share a call, unless padding would change the replies (beams, in 4.35).
+        pads = pretrained.pads_left and not (is_causal and config.num_beams > 1)
+        by_length.setdefault(0 if pads else len(prompt), []).append(row)
+    for rows in by_length.values():
+        batch, search = [prompts[row] for row in rows], deepcopy(config)
+        if is_causal or config.pad_token_id is None:
+            # A token to pad with. Any will do, as it is masked, but ``generate`` warns of one with which a prompt ends.
+            last = {None, *(prompt[-1] for prompt in batch)}
+            candidates = (pretrained.tokenizer.pad_token_id, *range(len(last)))
+            search.pad_token_id = next(token for token in candidates if token not in last)
+        ids, mask = padded(batch, search.pad_token_id, pretrained.device, left=is_causal)
+        start = ids.shape[1] if is_causal else 1
+        padding = [ids.shape[1] - len(prompt) for prompt in batch] if is_causal else []
+        processors = _processors(search, padding, [chances[row] for row in rows])
+        over = _AllOver(pretrained.tokenizer, start, ends, is_over)
+        with torch.inference_mode():  # a tenth of the time of small models
+            out = pretrained.model.generate(
+                ids,
+                attention_mask=mask,
+                generation_config=search,
+                logits_processor=processors,
+                stopping_criteria=[over] if config.num_beams == 1 else [],
+            )
+        for row, tokens in zip(rows, out[:, start:].tolist(), strict=True):
+            replies[row] = list(takewhile(lambda token: token not in ends, tokens))
+    return replies
 
 
 def padded(

@@ -6,8 +6,10 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -145,9 +147,8 @@ class HuggingFaceAgent(agents.DialogueAgent):
         """The text of generated tokens: up to the first special one that marks no thoughts, those at its start aside."""
         tokenizer = self.pretrained.tokenizer
         special = wordless(tokenizer)
-        begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
-        end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
-        return f"{self._form.begun}{tokenizer.decode(tokens[begin:end])}"
+        words = takewhile(lambda token: token not in special, dropwhile(special.__contains__, tokens))
+        return f"{self._form.begun}{tokenizer.decode(list(words))}"
 
 
 @register_agent("parlai_humaneval/causal_lm")
@@ -189,21 +190,14 @@ class CausalLmAgent(HuggingFaceAgent):
         if not template:
             what = "this model has no chat template"
             raise InvalidValue(what, try_="set chat_template to a Jinja file, or prompt_format to plain")
-        return prompting.ChatFormat(
-            tokenizer, system, template=template, switches=_switches(opt.get("chat_template_kwargs"))
-        )
-
-
-def _switches(given: Any) -> dict[str, Any]:
-    try:
-        switches = yaml.safe_load(given or "{}") if isinstance(given or "", str) else given
-    except yaml.YAMLError:
-        switches = None
-    if not isinstance(switches, dict):
-        raise ValueError("chat_template_kwargs must be a mapping, such as {enable_thinking: false}")
-    if overlap := switches.keys() & WRITTEN_BY_US:
-        raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
-    return switches
+        switches: Any = opt.get("chat_template_kwargs") or "{}"
+        with suppress(yaml.YAMLError):
+            switches = yaml.safe_load(switches) if isinstance(switches, str) else switches
+        if not isinstance(switches, dict):
+            raise ValueError("chat_template_kwargs must be a mapping, such as {enable_thinking: false}")
+        if overlap := switches.keys() & WRITTEN_BY_US:
+            raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
+        return prompting.ChatFormat(tokenizer, system, template=template, switches=switches)
 
 
 WRITTEN_BY_US = frozenset({"conversation", "messages", "chat_template", "tokenize", "add_generation_prompt"})

@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -245,14 +247,10 @@ class Wording:
             lines.insert(0, ChatMessage(role=self.system_role, content=system))
         if not self.alternate:
             return lines
-        joined: list[ChatMessage] = []
-        for message in lines:
-            if joined and joined[-1]["role"] == message["role"]:
-                content = _joined(joined[-1]["content"], message["content"])
-                joined[-1] = ChatMessage(role=message["role"], content=content)
-            else:
-                joined.append(message)
-        return joined
+        turns = groupby(lines, key=lambda message: message["role"])
+        return [
+            ChatMessage(role=role, content=reduce(_joined, (one["content"] for one in turn))) for role, turn in turns
+        ]
 
 
 Chat = list[ChatMessage]

@@ -6,7 +6,7 @@ hop reads the ``nearest_keys`` only, and cosines are multiplied by a learned sha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -89,29 +89,22 @@ class ReplyMemory:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.keys: list[list[int]] = []
-        self.replies: list[str] = []
-        self.reply_tokens: list[list[int]] = []
-        self._known: set[tuple[tuple[int, ...], str]] = set()
+        self.pairs: dict[tuple[tuple[int, ...], str], list[int]] = {}  # key and reply → the reply's tokens
         self._encoded: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def __len__(self) -> int:
-        return len(self.replies)
+        return len(self.pairs)
 
     def add(self, key: Sequence[int], reply: str, reply_tokens: Sequence[int]) -> None:
-        known = (tuple(key), reply)
-        if len(self) >= self.limit or not key or not reply_tokens or known in self._known:
-            return
-        self._known.add(known)
-        self.keys.append(list(key))
-        self.replies.append(reply)
-        self.reply_tokens.append(list(reply_tokens))
-        self.forget_vectors()
+        pair = (tuple(key), reply)
+        if len(self) < self.limit and key and reply_tokens and pair not in self.pairs:
+            self.pairs[pair] = list(reply_tokens)
+            self.forget_vectors()
 
     def candidates(self) -> list[str]:
         """Every reply once; of those with the same words the first, as rounding would choose between them."""
         bags: dict[tuple[int, ...], str] = {}
-        for reply, tokens in zip(self.replies, self.reply_tokens, strict=True):
+        for (_, reply), tokens in self.pairs.items():
             bags.setdefault(tuple(sorted(tokens)), reply)
         return list(bags.values())
 
@@ -123,22 +116,21 @@ class ReplyMemory:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values, each ``(pairs, width)``, on the device of ``like``; kept until the weights change."""
         if self._encoded is None:
-            self._encoded = (
-                encoded(self.keys, hear, padding, like.device),
-                encoded(self.reply_tokens, say, padding, like.device),
-            )
+            keys = [list(key) for key, _ in self.pairs]
+            replies = list(self.pairs.values())
+            self._encoded = encoded(keys, hear, padding, like.device), encoded(replies, say, padding, like.device)
         return self._encoded
 
     def state(self) -> dict[str, Any]:
         """What is saved with the model: flat tensors, as a hundred thousand small lists take long to read."""
-        return {"replies": self.replies, "keys": _flat(self.keys), "reply_tokens": _flat(self.reply_tokens)}
+        keys, replies = [key for key, _ in self.pairs], [reply for _, reply in self.pairs]
+        return {"replies": replies, "keys": _flat(keys), "reply_tokens": _flat([*self.pairs.values()])}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], limit: int) -> ReplyMemory:
         memory = cls(limit)
-        memory.replies = list(state["replies"])
-        memory.keys, memory.reply_tokens = _lists(*state["keys"]), _lists(*state["reply_tokens"])
-        memory._known = {(tuple(key), reply) for key, reply in zip(memory.keys, memory.replies, strict=True)}
+        pairs = zip(_lists(*state["keys"]), state["replies"], _lists(*state["reply_tokens"]), strict=True)
+        memory.pairs = {(tuple(key), reply): tokens for key, reply, tokens in pairs}
         return memory
 
 
@@ -150,8 +142,7 @@ def encoded(rows: Sequence[Sequence[int]], encoder: Encoder, padding: int, devic
         )
 
 
-def _flat(rows: Iterable[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    rows = list(rows)
+def _flat(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     tokens = [token for row in rows for token in row]
     return torch.tensor(tokens, dtype=torch.int32), torch.tensor([len(row) for row in rows], dtype=torch.int32)
 

@@ -242,24 +242,24 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         if batch.is_training:
             for true in filter(None, batch.labels):
                 self._others.add(true)
-            batch["wrong_vec"], batch["has_wrong"] = self._wrong(examples, batch.labels)
+            # Wrong replies (examples, num_negatives, tokens), and which examples have them.
+            batch["wrong_vec"], batch["has_wrong"] = None, None
+            number = int(self.opt["num_negatives"]) if self.opt["mc_coef"] else 0
+            drawn = [
+                data.wrong_replies(example, true, number, self._others, self._draws) if true and number else []
+                for example, true in zip(examples, batch.labels, strict=True)
+            ]
+            if any(drawn):
+                vectors = [
+                    self._reply_vecs(some) if some else [torch.tensor([self.END_IDX])] * number for some in drawn
+                ]
+                batch["wrong_vec"] = padded_3d(vectors, pad_idx=self.NULL_IDX)
+                batch["has_wrong"] = torch.tensor([bool(texts) for texts in drawn])
         elif self.rank_candidates:
             batch["candidates"] = [
                 self._candidates(example, true) for example, true in zip(examples, batch.labels, strict=True)
             ]
         return batch
-
-    def _wrong(self, examples: Sequence[Message], labels: Sequence[str | None]) -> tuple[Tensor | None, Tensor | None]:
-        """Wrong replies ``(examples, num_negatives, tokens)``, and which examples have them; None where none has."""
-        number = int(self.opt["num_negatives"]) if self.opt["mc_coef"] else 0
-        drawn = [
-            data.wrong_replies(example, true, number, self._others, self._draws) if true and number else []
-            for example, true in zip(examples, labels, strict=True)
-        ]
-        if not any(drawn):
-            return None, None
-        vectors = [self._reply_vecs(texts) if texts else [torch.tensor([self.END_IDX])] * number for texts in drawn]
-        return padded_3d(vectors, pad_idx=self.NULL_IDX), torch.tensor([bool(texts) for texts in drawn])
 
     def _candidates(self, example: Message, true: str | None) -> list[str] | None:
         """What the true reply is ranked among; the same for the same example, whatever stands beside it."""

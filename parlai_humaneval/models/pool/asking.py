@@ -159,7 +159,7 @@ def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | Non
     broken = [question for question in beyond if question.answer is None]
     if broken:
         for question in broken:
-            question.child.worker.figures.gave_up()
+            question.child.worker.figures.count("errors")
         return broken
     for question in (question for question in troubled if question.answer is None):
         if on_delay and not question.is_doubt:
@@ -249,8 +249,6 @@ class _Question:
         self.deadline = time.monotonic() + self._timeout_s
 
     def news(self) -> str | None:
-        if self.answer is not None:
-            return None
         if not self._told_of_outage and any(request.wait.began.done() for request in self.requests):
             self._told_of_outage = True
             return OUTAGE_SENTENCE
@@ -261,7 +259,7 @@ class _Question:
 
     def ask_again(self) -> None:
         """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""
-        self.child.worker.figures.count_retry()
+        self.child.worker.figures.count("retries")
         worker, after_s = self.child.worker, self._timeout_s / 2
         stuck = [worker.relieve(request, after_s=after_s, max_stuck=self.retries) for request in self.requests]
         if stuck and not all(stuck):

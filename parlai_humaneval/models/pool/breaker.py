@@ -21,10 +21,8 @@ from typing import Any
 
 from parlai.core.agents import Agent
 
-from parlai_humaneval.display.images import SeenImage
 from parlai_humaneval.models.agent.isolation import isolate_model_code
-from parlai_humaneval.models.backends.base import Absence, OutsideError
-from parlai_humaneval.schema.records import ReplyInfo
+from parlai_humaneval.models.backends.base import Absence, OutsideError, Said
 
 logger = logging.getLogger(__name__)
 # Also where failed tries are kept from the log: who waits for minutes must know for what.
@@ -78,13 +76,10 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Reply:
-    """A model's text and when it was ready (``time.monotonic`` seconds); ``info``: what a server said of it."""
+class Reply(Said):
+    """A model's text and when it was ready (``time.monotonic`` seconds)."""
 
-    text: str
-    ready_at: float
-    info: ReplyInfo | None = None
-    images: tuple[SeenImage, ...] = ()
+    ready_at: float = 0.0
 
 
 @dataclass(eq=False)
@@ -100,7 +95,6 @@ class Request:
 
     agent: Agent
     observation: Any
-    asked_at: float = field(default_factory=time.monotonic)
     future: Future[Reply] = field(default_factory=Future)
     taken_by: WorkerThread | None = None
     taken_at: float = 0.0
@@ -108,7 +102,7 @@ class Request:
 
 
 @dataclass(eq=False)
-class _Outage:
+class Outage:
     """The time for which a server is out. ``began``: ``time.monotonic`` seconds; ``since``: seconds since the epoch."""
 
     why: str
@@ -135,40 +129,26 @@ class Breaker:
         self._chance = random.Random(f"pauses|{self.model}|{os.getpid()}")  # no record depends on it
         self._held: dict[Request, None] = {}
         self._probe: Request | None = None
-        self._outage: _Outage | None = None
+        self.outage: Outage | None = None
         self._back_at = 0.0
         self._closed = False
         self._changed = threading.Condition()
 
-    @property
-    def is_out(self) -> bool:
-        return self._outage is not None
-
-    @property
-    def out_since(self) -> float | None:
-        outage = self._outage
-        return None if outage is None else outage.since
-
-    @property
-    def is_given_up(self) -> bool:
-        outage = self._outage
-        return outage is not None and outage.given_up
-
     def keeps(self, request: Request) -> bool:
-        if self._outage is None:  # the rule, and not worth a lock
+        if self.outage is None:  # the rule, and not worth a lock
             return False
         with self._changed:
-            if self._outage is None:
+            if self.outage is None:
                 return False
-            self._keep(request, self._outage)
+            self._keep(request, self.outage)
             return True
 
     def answered(self, request: Request) -> None:
-        if self._outage is None and request.wait.since is None:
+        if self.outage is None and request.wait.since is None:
             return
         with self._changed:
             request.wait.end()
-            outage, probe = self._outage, self._probe is request
+            outage, probe = self.outage, self._probe is request
             self._probe = None if probe else self._probe
             # An answer that was under way when the server went says nothing.
             if outage is not None and (probe or request.taken_at >= outage.began):
@@ -183,12 +163,12 @@ class Breaker:
         with self._changed:
             if self._closed:
                 return False
-            if self._outage is None and request.taken_at < self._back_at:  # it was sent before the server was back
+            if self.outage is None and request.taken_at < self._back_at:  # it was sent before the server was back
                 self.send(request)
                 return True
-            gone_again = self._outage is None and request.wait.seconds > 0 and not absence.retry_after_s
+            gone_again = self.outage is None and request.wait.seconds > 0 and not absence.retry_after_s
             request.wait.doubts += gone_again or not absence.sure
-            outage = self._outage or self._begin(str(error))
+            outage = self.outage or self._begin(str(error))
             if self._probe is request:
                 self._probe = None
                 outage.why = str(error)
@@ -212,7 +192,7 @@ class Breaker:
 
     def close(self) -> None:
         with self._changed:
-            self._closed, self._outage = True, None
+            self._closed, self.outage = True, None
             left = self._let_go()
             self._changed.notify_all()
         for request in left:
@@ -220,8 +200,8 @@ class Breaker:
 
     # -- with the lock held
 
-    def _begin(self, why: str) -> _Outage:
-        outage = self._outage = _Outage(why)
+    def _begin(self, why: str) -> Outage:
+        outage = self.outage = Outage(why)
         self._pause(outage)
         at = time.strftime("%H:%M:%S", time.localtime(outage.since))
         logger.warning(
@@ -231,7 +211,7 @@ class Breaker:
         threading.Thread(target=self._watch, args=[outage], name=f"outage-of-{self.model}", daemon=True).start()
         return outage
 
-    def _keep(self, request: Request, outage: _Outage) -> None:
+    def _keep(self, request: Request, outage: Outage) -> None:
         if outage.given_up or request.wait.seconds > self.outage_s:
             request.wait.end()
             self.fail(request, self._too_long(outage))
@@ -241,11 +221,11 @@ class Breaker:
         self._held[request] = None
         self._changed.notify_all()
 
-    def _lengthen(self, outage: _Outage, at_least: float = 0.0) -> None:
+    def _lengthen(self, outage: Outage, at_least: float = 0.0) -> None:
         outage.pause_s = min(2 * outage.pause_s, LONGEST_PAUSE_S)
         self._pause(outage, at_least)
 
-    def _pause(self, outage: _Outage, at_least: float = 0.0) -> None:
+    def _pause(self, outage: Outage, at_least: float = 0.0) -> None:
         seconds = max(outage.pause_s * (1 + self._chance.uniform(-JITTER, JITTER)), at_least)
         outage.next_look = time.monotonic() + seconds
         self._changed.notify_all()
@@ -253,8 +233,8 @@ class Breaker:
     def _requested_pause(self, absence: Absence) -> float:
         return min(absence.retry_after_s, self.outage_s)
 
-    def _end(self, outage: _Outage) -> None:
-        self._outage = None
+    def _end(self, outage: Outage) -> None:
+        self.outage = None
         back = self._let_go()
         logger.warning(
             "%s is back after %.1f s; %s.",
@@ -272,15 +252,15 @@ class Breaker:
             request.wait.end()
         return held
 
-    def _too_long(self, outage: _Outage) -> ModelOut:
+    def _too_long(self, outage: Outage) -> ModelOut:
         return ModelOut(f"it has been down for more than {self.outage_s:g} s (outage_s): {outage.why}", outage.since)
 
     # -- the thread of one outage
 
-    def _watch(self, outage: _Outage) -> None:
+    def _watch(self, outage: Outage) -> None:
         while self._wait_for_look(outage):
             with self._changed:
-                if self._outage is not outage:
+                if self.outage is not outage:
                     return
                 request = self._probe = next(iter(self._held), None)
                 if request is not None:
@@ -292,9 +272,9 @@ class Breaker:
             else:
                 threading.Thread(target=self._look, args=[outage], name=f"look-at-{self.model}", daemon=True).start()
 
-    def _wait_for_look(self, outage: _Outage) -> bool:
+    def _wait_for_look(self, outage: Outage) -> bool:
         with self._changed:
-            while self._outage is outage:
+            while self.outage is outage:
                 now = time.monotonic()
                 given_up_in = math.inf if outage.given_up else outage.began + self.outage_s - now
                 look_in = math.inf if self._probe is not None else outage.next_look - now
@@ -317,7 +297,7 @@ class Breaker:
                     self._changed.wait(min(given_up_in, look_in, LOOK_S))
             return False
 
-    def _look(self, outage: _Outage) -> None:
+    def _look(self, outage: Outage) -> None:
         absence, why = None, ""
         try:
             if self.greet is not None:
@@ -328,7 +308,7 @@ class Breaker:
         except Exception:  # noqa: BLE001 - an agent may raise anything; that is no sign of an absence
             why = ""
         with self._changed:
-            if self._outage is not outage:
+            if self.outage is not outage:
                 return
             if absence is None:
                 self._end(outage)

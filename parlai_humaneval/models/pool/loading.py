@@ -116,8 +116,16 @@ def load_agent(spec: ModelSpec) -> Agent:
     if absent := files.missing(spec):
         raise ZooError(f"{spec.name} cannot be loaded: {' '.join(absent)}")
     files.check_memory(spec)
-    opt = parlai_opt(spec)
-    _let_through(opt, spec)
+    opt, threads = parlai_opt(spec), spec.running.threads
+    # An agent's own limit of requests at once follows `running.threads`, where the entry leaves it open.
+    if threads is not None and "concurrency" in opt and "concurrency" not in spec.options:
+        opt["concurrency"] = opt["override"]["concurrency"] = threads
+    elif threads is not None and spec.options.get("concurrency", threads) != threads:
+        logger.warning(
+            "%s: running.threads is %s and options.concurrency is %s. The lower value limits the model's parallel requests. "
+            "Setting running.threads is enough",
+            spec.name, threads, spec.options["concurrency"],
+        )  # fmt: skip
     try:
         with files.default_gpu_kept(spec), isolate_model_code():
             agent: Agent = create_agent(opt, requireModelExists=True)
@@ -135,21 +143,6 @@ def load_agent(spec: ModelSpec) -> Agent:
         if package := lacking(error):
             raise ZooError(package.what, where=where, try_=package.try_) from error
         raise ZooError(f"{type(error).__name__}: {error}", where=where) from error
-
-
-def _let_through(opt: Opt, spec: ModelSpec) -> None:
-    """Have an agent's own limit of requests at once, where the entry leaves it open, follow ``running.threads``."""
-    threads = spec.running.threads
-    if threads is None or "concurrency" not in opt:
-        return
-    if "concurrency" not in spec.options:
-        opt["concurrency"] = opt["override"]["concurrency"] = threads
-    elif spec.options["concurrency"] != threads:
-        logger.warning(
-            "%s: running.threads is %s and options.concurrency is %s. The lower value limits the model's parallel requests. "
-            "Setting running.threads is enough",
-            spec.name, threads, spec.options["concurrency"],
-        )  # fmt: skip
 
 
 def _is_generator(agent: Agent) -> bool:
@@ -395,11 +388,12 @@ class LoadedModels:
 
     def out(self, *, for_good: bool = False) -> frozenset[str]:
         """Models whose servers are out; ``for_good``: those only that were waited for in vain."""
-        breakers = {name: worker.breaker for name, worker in self._workers.items()}
-        return frozenset(name for name, one in breakers.items() if (one.is_given_up if for_good else one.is_out))
+        outages = {name: worker.breaker.outage for name, worker in self._workers.items()}
+        return frozenset(name for name, outage in outages.items() if outage and (outage.given_up or not for_good))
 
     def figures(self) -> list[ModelHealth]:
-        return [worker.figures.now(name, worker.breaker.out_since) for name, worker in self._workers.items()]
+        workers = ((name, worker.figures, worker.breaker.outage) for name, worker in self._workers.items())
+        return [figures.now(name, outage.since if outage else None) for name, figures, outage in workers]
 
     def children(
         self, models: Sequence[str], seed: int, personas: Mapping[str, Sequence[str]] | None = None

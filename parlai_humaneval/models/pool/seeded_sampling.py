@@ -94,12 +94,9 @@ class _DrawnBy(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if function is torch.multinomial and args[1:] == (1,):
-            return self._draw(args[0])
-        return function(*args, **(kwargs or {}))
-
-    def _draw(self, weights: torch.Tensor) -> torch.Tensor:
-        cumulated = weights.double().cumsum(dim=-1)
-        numbers = [[self._chance.random()] for _ in weights]
-        at = torch.tensor(numbers, dtype=torch.double, device=weights.device) * cumulated[:, -1:]
-        return torch.searchsorted(cumulated, at, right=True).clamp(max=weights.shape[-1] - 1)
+        if function is not torch.multinomial or args[1:] != (1,):
+            return function(*args, **(kwargs or {}))
+        cumulated = args[0].double().cumsum(dim=-1)
+        numbers = [[self._chance.random()] for _ in cumulated]
+        at = torch.tensor(numbers, dtype=torch.double, device=cumulated.device) * cumulated[:, -1:]
+        return torch.searchsorted(cumulated, at, right=True).clamp(max=cumulated.shape[-1] - 1)

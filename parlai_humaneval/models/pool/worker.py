@@ -12,7 +12,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -40,26 +40,20 @@ class Figures:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seconds: deque[float] = deque(maxlen=KEPT)
-        self._replies = self._retries = self._errors = 0
+        self._counts = {"replies": 0, "retries": 0, "errors": 0}
 
     def answered(self, seconds: float, *, fit: bool) -> None:
+        self.count("replies" if fit else "errors")
         with self._lock:
-            self._replies += fit
-            self._errors += not fit
             self._seconds.append(seconds)
 
-    def count_retry(self) -> None:
+    def count(self, what: Literal["replies", "retries", "errors"]) -> None:
         with self._lock:
-            self._retries += 1
-
-    def gave_up(self) -> None:
-        with self._lock:
-            self._errors += 1
+            self._counts[what] += 1
 
     def now(self, model: str, outage_since: float | None) -> ModelHealth:
         with self._lock:
-            seconds = list(self._seconds)
-            counts = {"replies": self._replies, "retries": self._retries, "errors": self._errors}
+            seconds, counts = list(self._seconds), dict(self._counts)
         median, p95 = (float(value) for value in np.percentile(seconds, [50, 95])) if seconds else (None, None)
         return ModelHealth(model=model, median_s=median, p95_s=p95, outage_since=outage_since, **counts)
 
@@ -200,7 +194,14 @@ class ModelWorker:
         thread.start()
 
     def _run(self, thread: WorkerThread) -> None:
-        self._prepare_torch()
+        # What torch keeps for each thread. A model that was loaded without it needs none, and its import takes seconds.
+        if self.torch_threads is not None and "torch" in sys.modules:
+            import torch
+
+            torch.set_num_threads(self.torch_threads)
+            gpu = self.agent.opt.get("gpu", -1)
+            if getattr(self.agent, "use_cuda", False) and gpu >= 0:
+                torch.cuda.set_device(gpu)
         speaker = self._speaker(thread)
         if speaker is None:
             pass  # there was none until the end
@@ -236,17 +237,6 @@ class ModelWorker:
         except Exception:
             logger.exception("%s will answer whole batches, because it failed to answer word by word", self.name)
             return None
-
-    def _prepare_torch(self) -> None:
-        """What torch keeps for each thread: its share of the processors, and the GPU that “cuda” means."""
-        if self.torch_threads is None or "torch" not in sys.modules:
-            return  # a model that was loaded without torch needs none, and its import takes seconds
-        import torch
-
-        torch.set_num_threads(self.torch_threads)
-        gpu = self.agent.opt.get("gpu", -1)
-        if getattr(self.agent, "use_cuda", False) and gpu >= 0:
-            torch.cuda.set_device(gpu)
 
     def _take_requests(self, thread: WorkerThread, most: int) -> list[Request]:
         with self._changed:
@@ -354,7 +344,7 @@ class ModelWorker:
             _fail(request, NoReply(ONLY_THOUGHTS if thoughts else "the model answered with no text", info))
         else:
             with suppress(InvalidStateError):  # answered already, by the thread that replaced this one
-                request.future.set_result(Reply(text, ready_at, info, tuple(message.get(IMAGES_FIELD) or ())))
+                request.future.set_result(Reply(text, info, tuple(message.get(IMAGES_FIELD) or ()), ready_at))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
         with isolate_model_code():

@@ -72,18 +72,13 @@ class Hosts:
         self._changed = threading.Condition()
         self._closed = threading.Event()
         self._free: deque[_Place] = deque()
-        self._running: set[Replica] = set()
+        self.running: set[Replica] = set()
         self._starting: list[threading.Thread] = []
         self._places = number
         self._serving = 0
         """Places whose process is there, and free or at work; those of the others are just being started anew."""
         self._trouble = ""
         self._blamed: dict[str, int] = {}
-
-    @property
-    def running(self) -> Sequence[Replica]:
-        with self._changed:
-            return list(self._running)
 
     def load(self) -> Mapping[str, Any]:
         """Start the processes and load the model in each. The first goes ahead: a download is made, and a ZooError
@@ -146,8 +141,8 @@ class Hosts:
     def close(self) -> None:
         self._closed.set()
         with self._changed:
-            running = list(self._running)
-            self._running.clear()
+            running = list(self.running)
+            self.running.clear()
             self._changed.notify_all()
         for replica in running:
             replica.end()
@@ -169,7 +164,7 @@ class Hosts:
     def _begin(self, index: int) -> tuple[Replica, Mapping[str, Any]]:
         replica = self._start(index)
         with self._changed:
-            self._running.add(replica)
+            self.running.add(replica)
         try:
             if self._closed.is_set():
                 raise HostGone(CLOSED)
@@ -181,7 +176,7 @@ class Hosts:
 
     def _end(self, replica: Replica) -> None:
         with self._changed:
-            self._running.discard(replica)
+            self.running.discard(replica)
         replica.end()
 
     def _take(self) -> _Place:
@@ -337,9 +332,8 @@ class ModelPlacement(LoadedModels):
         for other, hosts in self._placed:
             if _place_of(other) == _place_of(spec) and (told := hosts.take(spec)) is not None:
                 return remote_agent(spec.name, hosts, told)
-        starts = {"processes": self._processes, "ray": self._actors}
         alone = spec.run_with(engine="here", outage_s=0)
-        hosts = starts[spec.running.engine or ""](spec, alone)
+        hosts = self._actors(spec, alone) if spec.running.engine == "ray" else self._processes(spec, alone)
         loaded = hosts.load()
         self._placed.append((spec, hosts))
         return remote_agent(spec.name, hosts, loaded)

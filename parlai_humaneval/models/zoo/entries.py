@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from yaml.composer import ComposerError
 
 from parlai_humaneval._util.data_files import FASTEST, read_yaml
@@ -92,9 +92,7 @@ class Training(BaseModel, extra="forbid", frozen=True):
     takes: str = ""
 
 
-class _About(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
+class _About(BaseModel, extra="forbid", frozen=True, protected_namespaces=()):
     options: dict[str, Any] = Field(default_factory=dict)
     description: str = ""
     source: str = ""
@@ -242,16 +240,14 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
 
 
 def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]:
-    chain = [entries[name]]
     seen = [name]
-    while (parent := chain[-1].extends) is not None:
+    while (parent := entries[seen[-1]].extends) is not None:
         if parent not in entries:
             raise ZooError(_no_such(parent, entries), where=f"{where}.extends")
         if parent in seen:
             raise ZooError(f"leads in a circle ({' → '.join([*seen, parent])})", where=f"{where}.extends")
         seen.append(parent)
-        chain.append(entries[parent])
-    return chain
+    return [entries[one] for one in seen]
 
 
 class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML's safe loaders depends on how it was built

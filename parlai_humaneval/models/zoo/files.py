@@ -121,13 +121,10 @@ def missing(spec: ModelSpec) -> list[str]:
     found = _missing_agent(spec)
     if spec.options.get("hf_model") and (lacking := needs_local_packages(spec.name)):
         found = [as_sentence(str(lacking))]
-    for key in PATH_OPTIONS:
+    for key in (*PATH_OPTIONS, "hf_model"):
         value = spec.options.get(key)
-        if isinstance(value, str):
+        if isinstance(value, str) and (key != "hf_model" or _is_path(value)):
             found += _missing_file(key, value)
-    folder = spec.options.get("hf_model")
-    if isinstance(folder, str) and _is_path(folder):
-        found += _missing_file("hf_model", folder)
     return [*found, *what_to_do(spec)] if found else []
 
 

@@ -258,6 +258,15 @@ def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessme
     # Equal values share the better rank.
     ranks = [None if v is None else 1 + sum(other is not None and other > v + EQUAL for other in z) for v in z]
     added = [{"rank": rank, "everyone": everyone.get(of.model)} for of, rank in zip(scores, ranks, strict=True)]
+    agreeing: list[RaterPairsRow] = []
+    has_passed = data.ratings["passed"].to_numpy(dtype=bool)
+    groups = {"passed": has_passed, "failed": ~has_passed} if data.checked else {"all": ~has_passed}
+    for who, members in groups.items():
+        pairs = rater_pairs(data.ratings[members])
+        if pairs.r.size:
+            counts = np.histogram(pairs.r, bins=TENTHS, range=(-1, 1))[0]
+            histogram = [float(count) / pairs.r.size for count in counts]
+            agreeing.append(RaterPairsRow(workers=who, middle=pairs.median(), histogram=histogram))
     return Assessment(
         basis=Basis(
             who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
@@ -285,7 +294,7 @@ def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessme
             spearman=criteria_correlations(table, places, "spearman"),
         ),
         opinions=_opinions(data, timed, options.level),
-        rater_pairs=list(_rater_pairs(data)),
+        rater_pairs=agreeing,
         replications=list(_replications(data, tables.dialogues, criteria)),
         settings=[
             SettingRow.of(score, setting=str(name), overall=score.z_overall)
@@ -342,17 +351,6 @@ def _opinions(data: sliders.Assessed, timed: pd.DataFrame, level: float) -> list
             )
         )
     return rows
-
-
-def _rater_pairs(data: sliders.Assessed) -> Iterator[RaterPairsRow]:
-    passed = data.ratings["passed"].to_numpy(dtype=bool)
-    groups = {"passed": passed, "failed": ~passed} if data.checked else {"all": ~passed}
-    for workers, members in groups.items():
-        pairs = rater_pairs(data.ratings[members])
-        if pairs.r.size:
-            counts = np.histogram(pairs.r, bins=TENTHS, range=(-1, 1))[0]
-            histogram = [float(count) / pairs.r.size for count in counts]
-            yield RaterPairsRow(workers=workers, middle=pairs.median(), histogram=histogram)
 
 
 def _replications(data: sliders.Assessed, dialogues: pd.DataFrame, criteria: Sequence[str]) -> Iterator[ReplicationRow]:

@@ -319,59 +319,45 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     section.stability += [StabilityRow.of(where, point) for point in curves]
     moved = None if row.no_position_effect is None else row.no_position_effect.p_value
     whole = [point for point in curves if point.turns is None]
+    lines = [one.line() for one in tests]
+    # Strengths of models that wins do not link are on scales of their own.
+    shares, told_by_strength = row.by_strength and len(order.groups) > 1, row.by_strength and len(order.groups) == 1
+    by_score = max(models, key=lambda one: one.ranges.middle).model
+    disagreeing = [
+        text for pair in tests if (text := conclusions.results_disagree(pair.test.name, pair.independent, pair.test))
+    ]
     section.summaries.append(
-        _summary(
-            row,
-            models,
-            tests,
-            order,
-            say(
-                "free_for_all",
-                "remarks",
-                group=group,
-                row=row,
-                strengths=strengths,
-                disagreeing=[
-                    text
-                    for pair in tests
-                    if (text := conclusions.results_disagree(pair.test.name, pair.independent, pair.test))
-                ],
-                moved=moved if moved is not None and moved < ALPHA else None,
-                first=ranges[0],
-                rough=dict.fromkeys(note for pair in tests for note in pair.test.notes[:1] if "rough" in note),
-                whole=whole[-1] if whole and whole[-1].same < FIRM else None,
-            ),
+        Summary(
+            section="free_for_all",
+            **Family(FREE_FOR_ALL.name, row.setting, row.metric)._asdict(),
+            what=SHARE_AXIS if shares else STRENGTH_AXIS if told_by_strength else SCORE_AXIS,
+            verdict=_verdict(row, models, tests, order),
+            models=[one.line(shares=shares, strengths=told_by_strength) for one in models],
+            pairs=lines,
+            reference=0.0 if told_by_strength else None,
+            model_table="free_for_all_models",
+            pair_table="free_for_all_tests",
+            remarks=[
+                *say("free_for_all", "compared", group=row, by_score=by_score, first=models[0].model),
+                *say(
+                    "free_for_all",
+                    "remarks",
+                    group=group,
+                    row=row,
+                    strengths=strengths,
+                    disagreeing=disagreeing,
+                    moved=moved if moved is not None and moved < ALPHA else None,
+                    first=ranges[0],
+                    rough=dict.fromkeys(note for pair in tests for note in pair.test.notes[:1] if "rough" in note),
+                    whole=whole[-1] if whole and whole[-1].same < FIRM else None,
+                ),
+            ],
+            best=conclusions.best_of_pairs(dict.fromkeys(order.names), lines, order),
         )
     )
 
 
 # Words.
-
-
-def _summary(
-    group: GroupRow,
-    models: Sequence[FreeForAllModel],
-    tests: Sequence[FreeForAllPair],
-    order: ModelOrder,
-    remarks: list[str],
-) -> Summary:
-    pairs = [row.line() for row in tests]
-    # Strengths of models that wins do not link are on scales of their own.
-    shares, strengths = group.by_strength and len(order.groups) > 1, group.by_strength and len(order.groups) == 1
-    by_score = max(models, key=lambda row: row.ranges.middle).model
-    return Summary(
-        section="free_for_all",
-        **Family(FREE_FOR_ALL.name, group.setting, group.metric)._asdict(),
-        what=SHARE_AXIS if shares else STRENGTH_AXIS if strengths else SCORE_AXIS,
-        verdict=_verdict(group, models, tests, order),
-        models=[row.line(shares=shares, strengths=strengths) for row in models],
-        pairs=pairs,
-        reference=0.0 if strengths else None,
-        model_table="free_for_all_models",
-        pair_table="free_for_all_tests",
-        remarks=[*say("free_for_all", "compared", group=group, by_score=by_score, first=models[0].model), *remarks],
-        best=conclusions.best_of_pairs(dict.fromkeys(order.names), pairs, order),
-    )
 
 
 def _verdict(

@@ -142,7 +142,9 @@ def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -
     changes = rows.loc[shown, "changes"].dropna().str.split(";").explode().value_counts()
     latency = rows["latency_s"].dropna().to_numpy(dtype=float)
     dialogues = rows["dialogue_id"].nunique()
-    cost, currency = _cost(rows)
+    priced = rows[rows["cost"].notna()]
+    currencies = priced["currency"].fillna("").unique()
+    cost = float(priced["cost"].sum()) if len(currencies) == 1 else None  # several currencies have no sum
     return ModelReplies(
         model=name,
         n=len(rows),
@@ -167,19 +169,10 @@ def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -
         prompt_tokens=_total(rows["prompt_tokens"]),
         completion_tokens=_total(rows["completion_tokens"]),
         cost=cost,
-        currency=currency,
+        currency=None if cost is None else str(currencies[0]) or None,
         cost_per_dialogue=None if cost is None else cost / dialogues,
     )
 
 
 def _total(column: pd.Series) -> int | None:
     return int(column.sum()) if column.notna().any() else None
-
-
-def _cost(rows: pd.DataFrame) -> tuple[float | None, str | None]:
-    """What all replies cost; several currencies have no sum."""
-    priced = rows[rows["cost"].notna()]
-    currencies = priced["currency"].fillna("").unique()
-    if len(currencies) != 1:
-        return None, None
-    return float(priced["cost"].sum()), str(currencies[0]) or None

@@ -212,16 +212,21 @@ def _groups(
 def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterator[Result]:
     for names, rows, of_judge in _groups(people, judge, _PAIRED):
         family = Family(names["technique"], names["setting"], names["metric"])
+        unit = _UNITS.get(names["kind"], "dialogue")
         rates = []
         for pair, own in rows.groupby(["model_a", "model_b"], sort=True):
             a, b = (str(model) for model in pair)
             theirs = of_judge[(of_judge["model_a"].eq(a) & of_judge["model_b"].eq(b)).to_numpy(dtype=bool)]
             both = matched(_decided_wins(own), _decided_wins(theirs))
             if both.known.any():
-                rates.append(_with_question(_win_rate(both, own, a, b, names, level), both, names))
+                of, name = both.people, f"win rate of {a} over {b}"
+                alone = crossed_share(of.values, of.counted, of.workers, of.dialogues, name=name, level=level)
+                units = len(own) if names["kind"] == "dialogue" else int(own["dialogue_a"].nunique())
+                parts = (alone, np.ones(1), of.counted, unit, units)
+                question = Question(*parts, null=0.5, limits=SHARE_LIMITS, share=True)
+                rates.append(_with_question(_of_rates(both, question), both, names))
         yield from corrected(rates, [family] * len(rates))
         two = (rows["n_models"] == 2).to_numpy(dtype=bool)
-        unit = _UNITS.get(names["kind"], "dialogue")
         found = strengths_with_judge(rows[two], of_judge, unit, level=level) if rates and two.any() else None
         if found is not None:
             yield from (_with_question(result, found.answers, names) for result in found.models)
@@ -236,14 +241,6 @@ def _decided_wins(rows: pd.DataFrame) -> Answers:
     )
     nothing = np.zeros(len(rows), dtype=np.intp)
     return Answers((outcome > 0).astype(float), (outcome != 0).astype(float), nothing, items, workers, (first, second))
-
-
-def _win_rate(both: Matched, rows: pd.DataFrame, a: str, b: str, names: dict[str, str], level: float) -> Result:
-    of, unit, name = both.people, _UNITS.get(names["kind"], "dialogue"), f"win rate of {a} over {b}"
-    alone = crossed_share(of.values, of.counted, of.workers, of.dialogues, name=name, level=level)
-    units = len(rows) if names["kind"] == "dialogue" else int(rows["dialogue_a"].nunique())
-    limits = SHARE_LIMITS
-    return _of_rates(both, Question(alone, np.ones(1), of.counted, unit, units, null=0.5, limits=limits, share=True))
 
 
 def _of_rates(both: Matched, question: Question, signs: Sequence[float] = (1.0,)) -> Result:

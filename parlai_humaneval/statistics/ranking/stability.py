@@ -168,17 +168,17 @@ def stability_curves(
     mu, sigma = trueskill.free_for_all_path(cube.reshape(-1, models), chosen, orders=plan, tolerance=TOLERANCE)
     scores = (mu - 3 * sigma).reshape(len(chosen), limits, samples, models)
     wanted = ranks_of(best[None])[0]
-    return [
-        StabilityPoint(
-            dialogues=size,
-            turns=limit,
-            same=same_ranking_share(ranks_of(scores[i, j]), wanted) or 0.0,
-            tau_b=None if np.isnan(taus := _taus(scores[i, j], best)).all() else float(np.nanmean(taus)),
-            samples=samples,
-        )
-        for j, limit in enumerate(turns)
-        for i, size in enumerate(chosen)
-    ]
+    a, b = np.triu_indices(models, k=1)
+    of_all = np.tile(best[a] - best[b], samples)
+    sample = np.repeat(np.arange(samples), len(a))
+    points_of: list[StabilityPoint] = []
+    for j, limit in enumerate(turns):
+        for i, size in enumerate(chosen):
+            same = same_ranking_share(ranks_of(scores[i, j]), wanted) or 0.0
+            taus = tau_b_of_pairs((scores[i, j][:, a] - scores[i, j][:, b]).ravel(), of_all, sample)
+            tau_b = None if np.isnan(taus).all() else float(np.nanmean(taus))  # nan: the sample ties everything
+            points_of.append(StabilityPoint(dialogues=size, turns=limit, same=same, tau_b=tau_b, samples=samples))
+    return points_of
 
 
 def _memory(table: Floats) -> int:
@@ -189,11 +189,3 @@ def _memory(table: Floats) -> int:
 
 def _shuffles(rng: np.random.Generator, size: int, rows: int, length: int) -> Ints:
     return np.stack([rng.permutation(size)[:length] for _ in range(rows)]).astype(np.int64)
-
-
-def _taus(scores: Floats, reference: Floats) -> Floats:
-    """τ-b of each row; nan of one that ties everything."""
-    a, b = np.triu_indices(len(reference), k=1)
-    lead = scores[:, a] - scores[:, b]
-    other = np.broadcast_to(reference[a] - reference[b], lead.shape)
-    return tau_b_of_pairs(lead.ravel(), other.ravel(), np.repeat(np.arange(len(lead)), lead.shape[1]))

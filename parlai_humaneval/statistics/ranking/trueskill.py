@@ -126,21 +126,15 @@ def update_matches(
         new_sigma[rows, order] = np.where(played, deviations, sigma[rows, order])
         return new_mu, new_sigma
     match = _Match(model, NUMBERS, tolerance, passes)
-    each = zip(mu.tolist(), sigma.tolist(), ranks.tolist(), strict=True)
-    beliefs = np.array([_alone(*row, match) for row in each]).reshape(len(mu), 2, -1)
-    return beliefs[:, 0].copy(), beliefs[:, 1].copy()
-
-
-def _alone(
-    mu: list[float], sigma: list[float], ranks: list[float], match: _Match[float]
-) -> tuple[list[float], list[float]]:
-    order = sorted((i for i, rank in enumerate(ranks) if not math.isnan(rank)), key=ranks.__getitem__)
-    if len(order) > 1:
-        tied = [ranks[a] == ranks[b] for a, b in pairwise(order)]
-        means, deviations = match.beliefs([mu[i] for i in order], [sigma[i] for i in order], tied)
-        for i, mean, deviation in zip(order, means, deviations, strict=True):
-            mu[i], sigma[i] = mean, deviation
-    return mu, sigma
+    each_mu, each_sigma = mu.tolist(), sigma.tolist()
+    for of_mu, of_sigma, places in zip(each_mu, each_sigma, ranks.tolist(), strict=True):
+        playing = sorted((i for i, rank in enumerate(places) if not math.isnan(rank)), key=places.__getitem__)
+        if len(playing) > 1:
+            tied = [places[a] == places[b] for a, b in pairwise(playing)]
+            new = match.beliefs([of_mu[i] for i in playing], [of_sigma[i] for i in playing], tied)
+            for i, mean, deviation in zip(playing, *new, strict=True):
+                of_mu[i], of_sigma[i] = mean, deviation
+    return np.array(each_mu).reshape(mu.shape), np.array(each_sigma).reshape(mu.shape)
 
 
 @dataclass(frozen=True)

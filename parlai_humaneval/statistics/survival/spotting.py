@@ -265,7 +265,15 @@ class ContestWins:
 
 def contest_wins(contests: pd.DataFrame, family: Family, *, level: float = 0.95) -> list[ContestWins]:
     """Every pair of bots that met, by name; ``contests`` are those of :func:`bot_contests`."""
-    pairs = [_pair(met, str(a), str(b), level) for (a, b), met in contests.groupby(["model_a", "model_b"], sort=True)]
+    pairs: list[ContestWins] = []
+    for (model_a, model_b), met in contests.groupby(["model_a", "model_b"], sort=True):
+        lead = met["lead_a"].to_numpy(dtype=np.int64)
+        wins, losses = (int((lead == sign).sum()) for sign in (1, -1))
+        name = f"win rate of {model_a} over {model_b}"
+        rate = with_once_each(contest_share, lead > 0, lead != 0, met, name=name, level=level)
+        rate = with_dispersion(rate, np.where(lead == 0, np.nan, lead > 0), met["worker_id"])
+        paper = goodness_of_fit_test([wins, losses], name=rate.name)
+        pairs.append(ContestWins(str(model_a), str(model_b), met, wins, losses, rate, paper))
     return corrected_fields(pairs, family, "win_rate", "paper")
 
 
@@ -275,12 +283,3 @@ def contest_share(
     """A share tested against one half, clustered by worker, and by dialogue where several workers judged the same."""
     workers, dialogues = (ids.to_numpy(dtype=object) for ids in (rows["worker_id"], dialogue_ids(rows)))
     return crossed_share(given, of, workers, [dialogues], name=name, level=level, once=once)
-
-
-def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> ContestWins:
-    lead = rows["lead_a"].to_numpy(dtype=np.int64)
-    wins, losses = (int((lead == sign).sum()) for sign in (1, -1))
-    name = f"win rate of {model_a} over {model_b}"
-    rate = with_once_each(contest_share, lead > 0, lead != 0, rows, name=name, level=level)
-    rate = with_dispersion(rate, np.where(lead == 0, np.nan, lead > 0), rows["worker_id"])
-    return ContestWins(model_a, model_b, rows, wins, losses, rate, goodness_of_fit_test([wins, losses], name=rate.name))

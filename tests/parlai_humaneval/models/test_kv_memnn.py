@@ -179,7 +179,7 @@ def test_a_memory_is_read_as_it_was_written(pairs: list[tuple[list[int], str, li
     for key, reply, tokens in pairs * 2:
         memory.add(key, reply, tokens)
     again = ReplyMemory.from_state(memory.state(), limit)
-    assert (again.keys, again.replies, again.reply_tokens) == (memory.keys, memory.replies, memory.reply_tokens)
+    assert [*again.pairs.items()] == [*memory.pairs.items()]
     known = {(tuple(key), reply) for key, reply, tokens in pairs if key and tokens}
     assert len(memory) == min(limit, len(known))
-    assert len(memory.candidates()) == len({tuple(sorted(tokens)) for tokens in memory.reply_tokens})
+    assert len(memory.candidates()) == len({tuple(sorted(tokens)) for tokens in memory.pairs.values()})

@@ -56,7 +56,7 @@ def hosts_of(pool: ModelPool, model: str) -> Hosts:
 
 
 def pids(hosts: Hosts) -> set[int]:
-    return {replica.process.pid for replica in hosts.running if isinstance(replica, HostProcess)}
+    return {replica.process.pid for replica in list(hosts.running) if isinstance(replica, HostProcess)}
 
 
 def wait_until(what: Callable[[], Any], seconds: float = 60.0) -> None:

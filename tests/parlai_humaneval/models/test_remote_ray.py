@@ -91,7 +91,7 @@ def load(specs: list[ModelSpec]) -> None:
 def nodes_of(pool: ModelPool, model: str) -> set[str]:
     agent = pool.worker(model).agent
     assert isinstance(agent, RemoteAgent)
-    return {replica.where for replica in agent.hosts.running if isinstance(replica, ray_actor.RayActor)}
+    return {replica.where for replica in list(agent.hosts.running) if isinstance(replica, ray_actor.RayActor)}
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,43 @@ def test_dialogues_of_the_two_alone_count_where_nothing_is_pooled(how: dict[str,
     assert (learnt.equal_now[0, :, [AC, BC]] == 1).all()
 
 
+def _expected(met: tuple[int, int], lost: tuple[int, int], lead: float, theirs: float, *, even: bool) -> float:
+    """What a capital of 1, bet on A not being better than B by the margin, is worth on average after one more dialogue,
+    where A is better just by the margin. ``met``, ``lost``: dialogues with C so far, of A and of B, that were answered,
+    and that were not: the next ones are left as often. ``lead``: what A won of C above one half. ``theirs``: B's share
+    against C."""
+    shares = 0.55, theirs + 0.05, theirs  # of A against B, of A against C, of B against C
+    worth = Evidence(6, 3, 0.1, pooled=True, even=even)
+    for model, (answered, left, won) in enumerate(zip(met, lost, (0.5 + lead, 0.5), strict=True)):
+        worth.met[:, [model, 2], [2, model]], worth._lost[:, [model, 2], [2, model]] = answered, left
+        worth.won[:, model, 2], worth.won[:, 2, model] = won * answered, (1 - won) * answered
+    asked = np.array([AB, AC, BC])
+    answers = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])[:, None]
+    worth.fold(np.arange(6), np.tile(asked, 2)[:, None], answers, np.ones((6, 3), dtype=bool))
+    capital = worth.equal_now[:, 0, AB].reshape(2, 3)
+    rates = np.array([1.0, *((answered + 1) / (answered + left + 1) for answered, left in zip(met, lost, strict=True))])
+    won = np.array(shares) * capital[0] + (1 - np.array(shares)) * capital[1]
+    return float((rates * won + 1 - rates).mean())
+
+
+COUNTS = st.tuples(st.integers(0, 30), st.integers(0, 30))
+
+
+@given(met=COUNTS, lost=COUNTS, lead=st.floats(-0.5, 0.5), theirs=st.floats(0, 0.95))
+def test_the_bet_is_fair_whichever_model_raters_leave(
+    met: tuple[int, int], lost: tuple[int, int], lead: float, theirs: float
+) -> None:
+    """Who leaves a model's dialogues before the first answer neither shifts what the others say, nor how often they do."""
+    assert _expected(met, lost, lead, theirs, even=True) == pytest.approx(1, abs=1e-9)
+
+
+def test_counting_every_answer_would_favor_who_is_left_less() -> None:
+    """As studies did that began before: what counts more often is measured against a mean that is mostly its own."""
+    how = {"met": (30, 9), "lost": (0, 21), "lead": 0.05, "theirs": 0.5}
+    assert _expected(**how, even=False) > 1.0009
+    assert _expected(**how, even=True) == pytest.approx(1)
+
+
 def _closed(now: Floats, highest: Floats, equal: Flags, *, models: int, line: bool) -> list[bool]:
     """Brute force: which pairs no set of pairs holds whose mean is below the bar, on either side of the pair."""
     pairs = pairs_of(models)
@@ -199,6 +236,8 @@ def test_a_study_of_before_goes_on_by_its_rule_and_a_new_one_needs_less() -> Non
     del row["equality"]
     (began,) = read_log([row])
     assert began.event == "began"
+    assert new.studies.evidence.even
+    assert not SequentialStudy.of(began.model_copy(update={"equality": "together"})).studies.evidence.even
     old = SequentialStudy.of(began)
     for study in (new, old):
         for number in range(900):

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from parlai_humaneval.statistics.core.sequential import order_evidence
+from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.estimates import crowd_seen
 from parlai_humaneval.stopping.events import Arrived, Folded, Outcome, log_rows, read_log
 from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, _strengths
 from parlai_humaneval.stopping.study import SequentialStudy, StudyError, replay
 from parlai_humaneval.stopping.units import Scores, share_of_ratings
 
@@ -175,3 +177,23 @@ def test_studies_of_ratings_and_of_panels_are_foreseen() -> None:
             seen = crowd_seen(running.studies, [], [2] * 12)
             assert isinstance(seen, Scores)
             assert 0.05 < seen.within < 0.2, "what a rater adds to all models is left out"
+
+
+def test_choices_stay_as_alike_when_models_leave_the_chat() -> None:
+    """Guards forecasts and plans of panels: with two of four models left, a rater's choices have the ICC that was given."""
+    raters, rng = Scores(4, turns=6, icc=0.3), np.random.default_rng(1)
+    for levels in ([0.25, 0.25, 1e-9, 1e-9], [0.5, 0.5, 1e-9, 1e-9]):
+        chosen = raters.drawn(np.tile(levels, (20_000, 1)), rng)
+        assert (chosen[:, 0] - chosen[:, 1]).var() == pytest.approx(0.3 + 0.7 / 6, rel=0.03)
+
+
+@pytest.mark.parametrize(("won", "low", "high"), [(0.5, 0.6, 0.9), (0.6, 0.0, 0.05)], ids=["alike", "ahead"])
+def test_models_that_tie_may_well_be_equal(won: float, low: float, high: float) -> None:
+    """Guards late forecasts: after 100 dialogues of each pair without a leader, many draws have no gap of a tenth of ten
+    points; with a leader, hardly any."""
+    studies = Studies(StoppingRule(models=("A", "B", "C", "D"), margin=0.1, max_dialogues=2000))
+    studies.evidence.met[0] = 100 * (1 - np.eye(4))
+    studies.evidence.won[0] = 50 * (1 - np.eye(4))
+    studies.evidence.won[0, 0, 1:], studies.evidence.won[0, 1:, 0] = 100 * won, 100 * (1 - won)
+    drawn = _strengths(studies, 0, Crowd(), 400, np.random.default_rng(1))
+    assert low <= (np.ptp(drawn, axis=1) < 0.04).mean() <= high

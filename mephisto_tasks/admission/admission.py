@@ -24,7 +24,7 @@ from mephisto_tasks.admission.identity import (
     Reception,
     StudyRule,
 )
-from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, Stage, StudyState, Visitor, filled
+from mephisto_tasks.admission.visits import ClaimPolicy, IsDamaged, Refusal, Rule, Stage, StudyState, Visitor, filled
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, REFUSALS, RefusalLine, blocked_here
@@ -328,7 +328,7 @@ def study_admission(
     eligibility: Eligibility,
     consent: Consent | None,
     claims: ClaimPolicy,
-    signer: Signer | None = None,
+    damaged: IsDamaged | None = None,
     reception: Reception | None = None,
     most_units: int = 0,
     is_tryout: bool = False,
@@ -341,7 +341,7 @@ def study_admission(
     reset = f"parlai-humaneval workers reset-practice {{pseudonym}} {of_task}" if is_tryout else ""
     book, agreed = BrowserBook(data_dir), ConsentRule(consent, data_dir, task_name)
     book.open()
-    identity, capacity = IdentityRule(book, claims, signer, reception), CapacityRule(study)
+    identity, capacity = IdentityRule(book, claims, damaged, reception), CapacityRule(study)
     same_study = StudyRule(task_name)
     page_words = {**agreed.page_words(), STUDY: same_study.study}
     rules: list[Rule] = [

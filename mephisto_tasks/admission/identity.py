@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from mephisto_tasks.admission.browsers import BrowserBook
-from mephisto_tasks.admission.visits import ClaimPolicy, PageRule, Refusal, Rule, Signer, Stage, StudyState, Visitor
+from mephisto_tasks.admission.visits import ClaimPolicy, IsDamaged, PageRule, Refusal, Rule, Stage, StudyState, Visitor
 from mephisto_tasks.storage.logs import CONSENTS, Agreement, keep_text
 from mephisto_tasks.storage.provider_names import stored_names
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
@@ -207,9 +207,13 @@ class IdentityRule(PageRule):
     Raises BookUnusable."""
 
     def __init__(
-        self, book: BrowserBook, claims: ClaimPolicy, signer: Signer | None = None, reception: Reception | None = None
+        self,
+        book: BrowserBook,
+        claims: ClaimPolicy,
+        damaged: IsDamaged | None = None,
+        reception: Reception | None = None,
     ) -> None:
-        self._book, self._claims, self._signer, self._reception = book, claims, signer, reception
+        self._book, self._claims, self._damaged, self._reception = book, claims, damaged, reception
 
     def refusal(self, visitor: Visitor) -> Refusal | None:
         if self._reception is None:
@@ -222,7 +226,7 @@ class IdentityRule(PageRule):
             return self._other_browser()
         if not visitor.shown.digests and not visitor.vouched:
             return Refusal("other_browser", "showed no secret", NOTHING_SHOWN, title=KEEPS_NOTHING)
-        if self._signer is None or not self._signer.is_damaged(visitor.data):
+        if self._damaged is None or not self._damaged(visitor.data):
             return None
         if self._book.holds_any(things, visitor.shown):
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -104,11 +104,8 @@ class ClaimPolicy:
     advice: str = GO_ON_THERE  # what another browser of theirs reads
 
 
-class Signer(Protocol):
-    """Knows the ids that this server made up."""
-
-    def is_damaged(self, provider_data: Mapping[str, Any]) -> bool:
-        """Whether the ids are ours, or say so, without the signature that belongs to them."""
+IsDamaged = Callable[[Mapping[str, Any]], bool]
+"""Whether the ids of a registration are ours, or say so, without the signature that belongs to them."""
 
 
 class TurnedAway(Exception):

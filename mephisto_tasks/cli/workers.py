@@ -150,13 +150,11 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Path, as_j
     for page in pages:
         out = console()
         kind = " (simulated: a program)" if page.simulated else ""
-        out.print(
-            as_written(f"{page.worker}{kind}, from {page.provider}, first seen {since(page.since)}"), style="bold"
-        )
+        heading = f"{page.worker}{kind}, from {page.provider}, first seen {since(page.since)}"
+        out.print(as_written(heading), style="bold")
         for block in page.blocks:
-            out.print(
-                as_written(f"blocked {block.place} {since(block.at)}: {block.reason}"), style="red", soft_wrap=True
-            )
+            blocked = f"blocked {block.place} {since(block.at)}: {block.reason}"
+            out.print(as_written(blocked), style="red", soft_wrap=True)
         for noted in page.notes:
             what = f"practice reset ({noted.qualification})" if noted.event == "practice_reset" else noted.text
             out.print(as_written(f"note {since(noted.at)}: {what}"), soft_wrap=True)

@@ -131,7 +131,7 @@ class _Launch:
             self.eligibility,
             self.consent,
             crowd.crowd.claims,
-            crowd.signed_ids,
+            None if crowd.signed_ids is None else crowd.signed_ids.is_damaged,
             self.reception,
             int(self.config.mephisto.task.get("maximum_units_per_worker", 0) or 0),
             crowd.crowd.is_practice,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,25 +19,11 @@ from parlai_humaneval.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from mephisto_tasks.control.orders import Order
-    from mephisto_tasks.monitoring.observe import Observer
     from mephisto_tasks.monitoring.status import StudyStatus
-    from mephisto_tasks.monitoring.web import LeaderboardPage, Told, WatchPage
+    from mephisto_tasks.monitoring.web import Told
 
 EVERY_S = 2.0
 LINE_S = 60.0  # Where output is no terminal there is a line so often
-
-
-@dataclass
-class _Pages:
-    watch: WatchPage | None = None
-    public: LeaderboardPage | None = None
-    links: tuple[str, ...] = ()
-
-    def show(self, standing: StudyStatus, observer: Observer) -> None:
-        if self.watch is not None:
-            self.watch.show(standing)
-        if self.public is not None:
-            self.public.show(observer.document)
 
 
 @described("watch")
@@ -90,7 +76,8 @@ def watch(
             where = () if data_dir == default_data_dir() else ("--data-dir", str(data_dir))
             screen.print(steering(task_name, where, is_decided=standing.deciding is not None))
             return
-        pages = _Pages()
+        links: list[str] = []
+        shows: list[Callable[[StudyStatus], None]] = []
         if page or public:
             from mephisto_tasks.monitoring.web import LOCAL, LeaderboardPage, WatchPage, serve
             from mephisto_tasks.storage.locks import study_folder
@@ -98,25 +85,34 @@ def watch(
             from mephisto_tasks.cli.report import viewer_of_task
 
             give = partial(given_by_page, data_dir, task_name)
-            pages.watch = WatchPage(standing, give, partial(viewer_of_task, data_dir, task_name))
-            address, stop_serving = serve(pages.watch.app(), port)
+            buttons = WatchPage(standing, give, partial(viewer_of_task, data_dir, task_name))
+            address, stop_serving = serve(buttons.app(), port)
             stack.callback(stop_serving)
-            pages.links += (f"Page with buttons (its link is secret): {address}{pages.watch.path()}",)
+            links.append(f"Page with buttons (its link is secret): {address}{buttons.path()}")
+            shows.append(buttons.show)
         if public:
             blind_in = study_folder(data_dir, task_name) if blind_names else None
-            pages.public = LeaderboardPage(observer.document, title=title, blind_in=blind_in)
-            address, stop_serving = serve(pages.public.app(), port, host or LOCAL)
+            board = LeaderboardPage(observer.document, title=title, blind_in=blind_in)
+            address, stop_serving = serve(board.app(), port, host or LOCAL)
             stack.callback(stop_serving)
-            pages.links += (f"Public leaderboard: {address}/",)
-        for link in pages.links:
+            links.append(f"Public leaderboard: {address}/")
+            shows.append(lambda _: board.show(observer.document))
+        for link in links:
             click.echo(link)
         from mephisto_tasks.launch.running import stop_on_signals
 
         stop = stop_on_signals()
+
+        def look() -> StudyStatus:
+            now = observer.standing()
+            for show in shows:
+                show(now)
+            return now
+
         if console().is_terminal:
-            _draw(observer, standing, pages, stop)
+            _draw(look, standing, links, stop)
         else:
-            _lines(observer, standing, pages, stop)
+            _lines(look, standing, stop)
 
 
 def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> Told:
@@ -132,29 +128,27 @@ def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> 
     return Told(give_and_wait(data_dir, task_name, [order])[0].text)
 
 
-def _draw(observer: Observer, standing: StudyStatus, pages: _Pages, stop: threading.Event) -> None:
+def _draw(look: Callable[[], StudyStatus], standing: StudyStatus, links: list[str], stop: threading.Event) -> None:
     from rich.live import Live
 
     from mephisto_tasks.monitoring.terminal import Window, pressed_keys, shown
 
     screen = console()
     with pressed_keys() as keys:
-        window = Window(shown(standing, screen, links=pages.links), keys=keys.can_be_read)
+        window = Window(shown(standing, screen, links=links), keys=keys.can_be_read)
         with Live(window, console=screen, auto_refresh=False) as live:
             while not stop.is_set():
                 key = keys.wait(EVERY_S, stop)
                 if key == "quit":
                     break
                 if key is None:
-                    standing = observer.standing()
-                    pages.show(standing, observer)
-                    window.content = shown(standing, screen, links=pages.links)
+                    window.content = shown(look(), screen, links=links)
                 else:
                     window.press(key)
                 live.refresh()
 
 
-def _lines(observer: Observer, standing: StudyStatus, pages: _Pages, stop: threading.Event) -> None:
+def _lines(look: Callable[[], StudyStatus], standing: StudyStatus, stop: threading.Event) -> None:
     from mephisto_tasks.monitoring.terminal import plain
     from mephisto_tasks.monitoring.view import line
 
@@ -165,5 +159,4 @@ def _lines(observer: Observer, standing: StudyStatus, pages: _Pages, stop: threa
             said, due = standing.state, time.monotonic() + LINE_S
         if stop.wait(EVERY_S):
             return
-        standing = observer.standing()
-        pages.show(standing, observer)
+        standing = look()

@@ -21,7 +21,6 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Block
-    from mephisto_tasks.workers.profiles import WorkerTask
     from mephisto_tasks.workers.qualifications import Lifted
     from mephisto_tasks.workers.roster import KnownWorker, SiteBlocks
 
@@ -56,11 +55,8 @@ def unblock(
         with opened_database(data_dir) as db:
             lifted = blocking.unblock(db, task_name, workers or None)
         print_lifted(lifted, blocking.blocks_of(data_dir, [one.block.worker for one in lifted]), as_json)
-    else:
-        print_blocked(blocking.list_blocks(data_dir, task_name), task_name, data_dir, as_json)
-
-
-def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: bool) -> None:
+        return
+    found = blocking.list_blocks(data_dir, task_name)
     if as_json:
         say_json({"blocked": [block.model_dump() for block in found]})
         return
@@ -141,6 +137,7 @@ def list_(task_name: str | None, data_dir: Path, as_json: bool) -> None:
 
 @described("workers show")
 def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Path, as_json: bool) -> None:
+    from mephisto_tasks.payments.policy import DOLLARS, money
     from mephisto_tasks.workers.profiles import profile_of
 
     pages = [profile_of(data_dir, known, read_with_progress) for known in chosen(data_dir, pseudonyms, ids)]
@@ -158,8 +155,25 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Path, as_j
         for noted in page.notes:
             what = f"practice reset ({noted.qualification})" if noted.event == "practice_reset" else noted.text
             out.print(as_written(f"note {since(noted.at)}: {what}"), soft_wrap=True)
-        for task_of_worker in page.tasks:
-            print_task(task_of_worker)
+        for task in page.tasks:
+            tries = f"{task.practice_tries} {'try' if task.practice_tries == 1 else 'tries'}"
+            practice = f"; practice {task.practice} ({tries})" if task.practice else ""
+            out.print()
+            out.print(as_written(f"{task.task_name}{practice}"), style="bold")
+            for agreed in task.agreed_to:
+                consent = f"agreed {since(agreed.at)} to the consent text, version {agreed.version}"
+                out.print(as_written(consent, indent=2))
+            for work in task.work:
+                if work.outcome != "practice_only":
+                    done = f"{work.done} of {work.whole} {work.counted}"
+                    # A unit is paid once, with the visit that ended it.
+                    reward = money(work.reward, task.currencies.get(work.task_run_id, DOLLARS))
+                    pay = "" if work.outcome == "continued" else f", {reward}"
+                    out.print(f"  {since(work.begun)}  {work.outcome}, {done}, {work.seconds / 60:.1f} minutes{pay}")
+            for check, reason in task.failed_checks.items():
+                out.print(as_written(f"failed {check}: {reason}", indent=2), soft_wrap=True)
+            for turned in task.turned_away:
+                out.print(as_written(f"turned away {since(turned.at)}: {turned.why}", indent=2), soft_wrap=True)
         if not page.tasks:
             out.print("has done nothing yet")
 
@@ -301,26 +315,3 @@ def read_with_progress(tasks: Iterable[str]) -> Iterable[str]:
         yield from tasks
     else:
         yield from track(tasks, description=READING, console=out, transient=True)
-
-
-def print_task(task: WorkerTask) -> None:
-    from mephisto_tasks.payments.policy import DOLLARS, money
-
-    out = console()
-    tries = f"{task.practice_tries} {'try' if task.practice_tries == 1 else 'tries'}"
-    practice = f"; practice {task.practice} ({tries})" if task.practice else ""
-    out.print()
-    out.print(as_written(f"{task.task_name}{practice}"), style="bold")
-    for agreed in task.agreed_to:
-        out.print(as_written(f"agreed {since(agreed.at)} to the consent text, version {agreed.version}", indent=2))
-    for work in task.work:
-        if work.outcome != "practice_only":
-            done = f"{work.done} of {work.whole} {work.counted}"
-            # A unit is paid once, with the visit that ended it.
-            reward = money(work.reward, task.currencies.get(work.task_run_id, DOLLARS))
-            pay = "" if work.outcome == "continued" else f", {reward}"
-            out.print(f"  {since(work.begun)}  {work.outcome}, {done}, {work.seconds / 60:.1f} minutes{pay}")
-    for check, reason in task.failed_checks.items():
-        out.print(as_written(f"failed {check}: {reason}", indent=2), soft_wrap=True)
-    for turned in task.turned_away:
-        out.print(as_written(f"turned away {since(turned.at)}: {turned.why}", indent=2), soft_wrap=True)

@@ -81,7 +81,18 @@ class Desk:
 
     def ask(self, heard: Heard, *, patience_s: float, unattended_s: float = math.inf) -> str:
         """The reply that a person writes; NobodyAnswered, NobodyThere or Withdrawn where none comes."""
-        errand = self._enter(heard)
+        with self._lock:
+            if self._closed:
+                raise Withdrawn
+            known = errand_id_of(heard)
+            # What was answered and is asked for again is another errand: that reply may not be shown.
+            errand_id = f"{known}-{self._answers[known]}" if self._answers[known] else known
+            errand = self._errands.setdefault(errand_id, Errand(errand_id, heard))
+            if errand.partner is not None and any(self._in_hand(other) is None for other in self._partners):
+                errand.slow, errand.partner = errand.partner, None
+                self._owner.pop(errand.conversation, None)
+            errand.waiters += 1
+            self._deal()
         self.on_change()
         failure = self._wait(errand, patience_s, unattended_s)
         with self._lock:
@@ -187,23 +198,6 @@ class Desk:
             return len(self._partners)
 
     # -- with the lock held
-
-    def _enter(self, heard: Heard) -> Errand:
-        with self._lock:
-            if self._closed:
-                raise Withdrawn
-            known = errand_id_of(heard)
-            # What was answered and is asked for again is another errand: that reply may not be shown.
-            errand_id = f"{known}-{self._answers[known]}" if self._answers[known] else known
-            errand = self._errands.get(errand_id)
-            if errand is None:
-                errand = self._errands[errand_id] = Errand(errand_id, heard)
-            elif errand.partner is not None and any(self._in_hand(other) is None for other in self._partners):
-                errand.slow, errand.partner = errand.partner, None
-                self._owner.pop(errand.conversation, None)
-            errand.waiters += 1
-            self._deal()
-            return errand
 
     def _settle(self, errand: Errand, text: str | None) -> None:
         errand.text = text

@@ -207,17 +207,12 @@ class Desk:
     def _deal(self) -> None:
         for errand in sorted(self._errands.values(), key=lambda errand: errand.conversation in self._held):
             if errand.partner is None:
-                errand.partner = self._taker(errand)
+                owner, load = self._owner.get(errand.conversation), Counter(self._owner.values())
+                may = list(self._partners) if owner is None else [owner]
+                free = [partner for partner in may if self._in_hand(partner) is None]
+                errand.partner = min(free, key=lambda who: (who == errand.slow, load[who]), default=None)
                 if errand.partner is not None:
                     self._owner[errand.conversation] = errand.partner
-
-    def _taker(self, errand: Errand) -> str | None:
-        owner = self._owner.get(errand.conversation)
-        if owner is not None:
-            return owner if self._in_hand(owner) is None else None
-        free = [partner for partner in self._partners if self._in_hand(partner) is None]
-        load = list(self._owner.values())
-        return min(free, key=lambda partner: (partner == errand.slow, load.count(partner)), default=None)
 
     def _in_hand(self, partner: str) -> Errand | None:
         return next((errand for errand in self._errands.values() if errand.partner == partner), None)

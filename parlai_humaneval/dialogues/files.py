@@ -88,7 +88,6 @@ class Draft:
 
 
 Reader = Callable[[Path, Sequence[Numbered]], Iterator[Draft]]
-Parsed = tuple[str, int, Any]  # Place, number and data of a line, or of an entry of a list
 
 
 class _Known(BaseModel, extra="ignore"):
@@ -170,8 +169,8 @@ def chat_reader(form: Form, system: bool, *, is_json: bool = True) -> Reader:
     return drafts
 
 
-def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[Parsed]:
-    """The data of each line, or of each entry of a list over several lines."""
+def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[tuple[str, int, Any]]:
+    """Place, number and data of each line, or of each entry of a list over several lines."""
     lines = [line for _, line in numbered]
     opens = lines[0].strip()
     if (opens.startswith("[") and (len(lines) == 1 or not opens.endswith("]"))) or (opens == "{" and len(lines) > 1):

@@ -8,7 +8,7 @@ import threading
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
 from itertools import islice
@@ -226,7 +226,7 @@ def parted(text: str) -> Parted:
         return Parted("", (text.strip().removeprefix("analysis"),), is_open=True)
     said = ""
     thoughts: list[str] = []
-    rest = text
+    rest, is_open = text, False
     for _ in range(MOST_ROUNDS):
         code = Code(rest)
         closing = _first_mark(_CLOSING, rest, code, partial(_closes, said))
@@ -241,9 +241,9 @@ def parted(text: str) -> Parted:
         said += rest[: opening.start()]
         thoughts.append(rest[opening.end() : end.start() if end else None])
         rest = rest[end.end() :] if end else ""
-        if end is None:
-            return Parted(said, _stripped(thoughts), is_open=True)
-    return Parted(said + rest, _stripped(thoughts))
+        if is_open := end is None:
+            break
+    return Parted(said + rest, tuple(map(str.strip, thoughts)), is_open)
 
 
 def without_thoughts(text: str) -> str:
@@ -290,10 +290,6 @@ def _of_harmony(text: str) -> Parted | None:
             continue
         (said if message["channel"] == "final" else thoughts).append(message["content"].strip())
     return Parted("\n".join(said), tuple(filter(None, thoughts)), is_open=not said)
-
-
-def _stripped(thoughts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(thought.strip() for thought in thoughts)
 
 
 def _first_mark(

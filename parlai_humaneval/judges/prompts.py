@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import ascii_uppercase
 from typing import Any
 
-from parlai_humaneval.judges.questions import TURN, Conversation, JudgeQuestion, Reply
+from parlai_humaneval.judges.questions import TURN, Conversation, JudgeQuestion
 from parlai_humaneval.schema.judge_answers import AnswerFormat, Outcome
 from parlai_humaneval.schema.records import AskedQuestion, CriterionRecord, GivenAnswer
 from parlai_humaneval.techniques.questions import SLIDER_ENDS
@@ -71,12 +71,12 @@ def choices_of(question: JudgeQuestion, mark: str) -> str:
     (first, *others) = question.asked
     if first.kind == "choose":
         return "\n\n".join(
-            _reply(reply, letter, mark)
+            _marked(f"reply {letter}", reply.text, mark)
             for reply, letter in zip(question.replies, letters(len(question.replies)), strict=True)
         )
     if first.kind == "tick":
         ticks = "\n".join(f"- {criterion.name}: {criterion.text}" for criterion in first.criteria)
-        return f"{_reply(question.replies[0], '', mark)}\n\n{ticks}"
+        return f"{_marked('reply', question.replies[0].text, mark)}\n\n{ticks}"
     if first.kind == "rate":
         return "\n".join(_scale(criterion) for criterion in first.criteria)
     if not others:
@@ -130,10 +130,6 @@ def _conversation(conversation: Conversation, mark: str) -> str:
     lines = [*conversation.context, *([""] if conversation.context else [])]
     lines += [f"{said.name}: {said.text}" for said in conversation.lines]
     return _marked(name, "\n".join(lines), mark)
-
-
-def _reply(reply: Reply, letter: str, mark: str) -> str:
-    return _marked(" ".join(filter(None, ("reply", letter))), reply.text, mark)
 
 
 def _marked(name: str, text: str, mark: str) -> str:

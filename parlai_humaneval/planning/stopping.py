@@ -284,8 +284,7 @@ def is_usual(technique: str, models: int) -> bool:
 def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
     """Whether a study of so many models, whose margin is the gap, can be simulated."""
     try:
-        question = ask(technique=technique, models=models, gap=gap).filled()
-        _rule(question, None)
+        _rule(ask(technique=technique, models=models, gap=gap).filled(), None)
     except PlanError:
         return False
     return True

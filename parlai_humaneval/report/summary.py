@@ -289,11 +289,15 @@ def figure_of(answers: Sequence[Summary]) -> views.IntervalFigure | None:
     # What counts as equal, where all answers have the same margin.
     margins = {None if answer.rule is None else answer.rule.margin for answer in alike}
     margin = margins.pop() if len(margins) == 1 else None
-    points = [
-        point.model_copy(update={"label": f"{point.label} ({name})"}) if name else point
-        for answer, name in zip(alike, _names_apart(alike), strict=True)
-        for point in _points(answer, of_models=of_models)
-    ]
+    points: list[views.IntervalPoint] = []
+    for answer, name in zip(alike, _names_apart(alike), strict=True):
+        values = [(line.model, line.estimate, line.low, line.high) for line in answer.models]
+        if not of_models:
+            values = [(f"{pair.first} over {pair.second}", pair.gap, pair.low, pair.high) for pair in answer.pairs]
+        for told, estimate, low, high in values:
+            label = f"{told} ({name})" if name else told
+            if estimate is not None:
+                points.append(views.IntervalPoint(label=label, estimate=estimate, low=low, high=high))
     if not points:
         return None
     more = f" (the first {POINTS_OF_FIGURE} of {len(points)})" if len(points) > POINTS_OF_FIGURE else ""
@@ -316,14 +320,6 @@ def _names_apart(answers: Sequence[Summary]) -> list[str]:
     differing = [place for place, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
     short = [", ".join(filter(None, (names[place] for place in differing[:3]))) for names in parts]
     return short if len(set(short)) == len(answers) else [name_of(answer) for answer in answers]
-
-
-def _points(answer: Summary, *, of_models: bool) -> list[views.IntervalPoint]:
-    values = [(line.model, line.estimate, line.low, line.high) for line in answer.models]
-    if not of_models:
-        values = [(f"{pair.first} over {pair.second}", pair.gap, pair.low, pair.high) for pair in answer.pairs]
-    known = [(label, estimate, low, high) for label, estimate, low, high in values if estimate is not None]
-    return [views.IntervalPoint(label=label, estimate=value, low=low, high=high) for label, value, low, high in known]
 
 
 def sentence_of(

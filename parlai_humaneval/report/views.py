@@ -317,14 +317,18 @@ def laid_out(table: DataTable) -> Layout:
             next(pairs, None)
         else:
             shown.append(ShownColumn((first.key,), first.label, first.kind))
-    columns = _told_apart(shown)
+    # Where several columns are just “interval”, each says of what: the column before it.
+    bare = [place for place, column in enumerate(shown) if column.label == INTERVAL]
+    for place in reversed(bare if len(bare) > 1 else []):
+        if place:
+            shown[place] = replace(shown[place], label=f"{INTERVAL}, {shown[place - 1].label}")
     groups: dict[str, list[list[str]]] = {}
     places: dict[str, list[int]] = {}
     for place, row in enumerate(table.rows):
         title = ", ".join(str(row[key]) for key in of_group if row.get(key) not in (None, ""))
-        groups.setdefault(title, []).append([column.cell(row) for column in columns])
+        groups.setdefault(title, []).append([column.cell(row) for column in shown])
         places.setdefault(title, []).append(place)
-    return Layout(table, columns, groups, places)
+    return Layout(table, shown, groups, places)
 
 
 def _are_ends(low: TableColumn, high: TableColumn) -> bool:
@@ -348,17 +352,6 @@ def _without_end(label: str) -> tuple[str, bool]:
             del words[place]
             return " ".join(words).strip(" ,:("), is_first
     return label, False
-
-
-def _told_apart(columns: Sequence[ShownColumn]) -> list[ShownColumn]:
-    """Where several columns are just “interval”, each says of what: the column before it."""
-    bare = [place for place, column in enumerate(columns) if column.label == INTERVAL]
-    if len(bare) < 2:
-        return list(columns)
-    return [
-        replace(column, label=f"{INTERVAL}, {columns[place - 1].label}") if place in bare and place else column
-        for place, column in enumerate(columns)
-    ]
 
 
 def cell_text(value: Cell, kind: CellKind) -> str:

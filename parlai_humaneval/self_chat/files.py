@@ -68,7 +68,7 @@ def file_stem(pair: Pair) -> str:
 
 def _safe(name: str) -> str:
     plain = re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9._-]", "_", name)).strip(".-")[:LONGEST]
-    return plain if plain == name else f"{plain or 'model'}-{_digest(name).hex()[:8]}"
+    return plain if plain == name else f"{plain or 'model'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def speaker_ids(pair: Pair) -> tuple[str, str]:
@@ -82,11 +82,8 @@ def dialogue_id(pair: Pair, seed: int, number: int) -> str:
 
 def seed_of(pair: Pair, seed: int, number: int, side: int) -> int:
     """The chance of one side of one dialogue. It hangs on nothing else, such as what is generated beside it."""
-    return int.from_bytes(_digest(f"{pair[0]}\n{pair[1]}\n{seed}\n{number}\n{side}")[:4], "big")
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
+    named = f"{pair[0]}\n{pair[1]}\n{seed}\n{number}\n{side}"
+    return int.from_bytes(hashlib.sha256(named.encode()).digest()[:4], "big")
 
 
 logger = logging.getLogger(__name__)

@@ -200,7 +200,14 @@ class Lead:
 
 def leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
     """All tests of ``tables``, each question by itself; single models also against the paper's ``baseline``."""
-    found = [lead for groups in _families(tables) for lead in _of_turns(groups, baseline)]
+    found: list[Lead] = []
+    for groups in _families(tables):
+        ranked = one_ranking(groups)
+        if ranked is None:
+            found.extend(_by_shares(groups, baseline))
+        else:
+            together, of_all = ranked
+            found.extend(_by_strength(Family(*together.family), together.models, of_all))
     for group in free_for_all_dialogues(tables) if len(tables.turns) else ():
         strengths = plackett_luce(group.chosen, group.turn_workers, positions=group.positions, models=group.models)
         found.extend(_by_strength(Family(FREE_FOR_ALL.name, group.setting, group.metric), group.models, strengths))
@@ -233,15 +240,6 @@ def _families(tables: Tables, *, every: bool = False) -> list[list[ComparisonGro
     answered = [group for group in choice_groups(tables) if len(group.turns.turns)] if len(tables.turns) else []
     kept = [group for group in answered if every or group.technique not in with_trait("points")]
     return [list(groups) for _, groups in groupby(kept, key=lambda group: group.family)]
-
-
-def _of_turns(groups: Sequence[ComparisonGroup], baseline: bool) -> Iterator[Lead]:
-    ranked = one_ranking(groups)
-    if ranked is None:
-        yield from _by_shares(groups, baseline)
-    else:
-        together, strengths = ranked
-        yield from _by_strength(Family(*together.family), together.models, strengths)
 
 
 def _by_shares(groups: Sequence[ComparisonGroup], baseline: bool) -> Iterator[Lead]:

@@ -111,8 +111,7 @@ def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None
         raise OutputError(
             f"{folder} holds the tables that the report is made from", try_=f"name another page than {page.name}"
         )
-    ours = _written_before(folder)
-    known = {Path(name).parts[0] for name in ours}
+    known = {Path(name).parts[0] for name in _written_before(folder)}
     others = sorted(path.name for path in folder.iterdir() if path.name not in known) if folder.is_dir() else []
     if others:
         named = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")

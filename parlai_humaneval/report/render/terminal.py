@@ -135,7 +135,6 @@ def print_document(document: Document, console: Console) -> None:
 
 
 def _print_noted(table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out") -> None:
-    """A table that has rows, and its notes."""
     if table.rows:
         _print_table(table, console, most, more=more)
         for note in table.notes:

@@ -323,7 +323,6 @@ def _detectable(error: Score, df: Score, unit: Unit) -> Score:
 
 
 def _worth_a_remark(rows: Sequence[MeasureRow]) -> dict[str, Any]:
-    """The measures that each remark is of."""
     negative = [row for row in rows if row.by_worker.estimate is not None and row.by_worker.estimate < 0]
     raw = [row for row in negative if row.unit != "z"]
     sure = [row for row in raw if row.by_worker.ci_high is not None and row.by_worker.ci_high < 0]

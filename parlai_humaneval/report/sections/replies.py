@@ -101,8 +101,7 @@ def build(tables: Tables, options: Options) -> Replies | None:
     from parlai_humaneval.display.masking import giveaways  # its patterns take long, and most tables hold no texts
 
     texts = live["text"].fillna("")
-    found = {text: bool(giveaways(text, names)) for text in texts.unique()}
-    told = texts.map(found).astype(bool)
+    told = texts.map({text: bool(giveaways(text, names)) for text in texts.unique()}).astype(bool)
     named: set[str] = set()
     typed = live["human_fixed"].ne(1) & live["human_suggested"].ne(1)
     for column, own in (("human_text", typed.fillna(True)), ("reason", slice(None))):

@@ -59,8 +59,7 @@ def _share(values: Floats, workers: Objects, level: float, counts: Floats | None
 def _bootstrapped(
     values: Floats, counts: Floats, workers: Objects, options: Options
 ) -> tuple[float | None, float | None]:
-    sums = cluster_sums(values, counts, workers)
-    return cluster_bootstrap(sums, **options.bootstrap) or NO_INTERVAL
+    return cluster_bootstrap(cluster_sums(values, counts, workers), **options.bootstrap) or NO_INTERVAL
 
 
 # Models: win rates, ranks, dialogues won.

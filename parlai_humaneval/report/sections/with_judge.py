@@ -11,7 +11,7 @@ from parlai_humaneval.report.facts import decided_designs
 from parlai_humaneval.report.section import Options, Section, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import Column, Estimate, Name, Row, p_columns, table_of
+from parlai_humaneval.statistics.core.rows import AskedRow, Column, Estimate, p_columns, table_of
 from parlai_humaneval.statistics.judges.tables import prediction_powered
 from parlai_humaneval.tables.columns import TableError, Tables
 
@@ -19,14 +19,11 @@ FIGURES = 12  # Of more answers, the figure has those that are worth most
 NAMED = 2  # Estimates that are named of those that are left out
 
 
-class WithJudgeRow(Row):
+class WithJudgeRow(AskedRow):
     """One answer (``what``) by people and judge together. ``people``: by people alone; ``judge``: by the judge alone, which
     may be far off; ``weight``: of the judge's, 0 where it does not help. ``human`` dialogues or comparisons of people are
     ``worth`` so many: as many by people alone would have been as exact (``gain`` is the ratio)."""
 
-    technique: Name
-    setting: Name
-    metric: Name
     what: Annotated[str, Column("Of")]
     result: Annotated[
         Result,

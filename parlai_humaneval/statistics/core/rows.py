@@ -138,11 +138,9 @@ def p_columns(
     return plain, replace(plain, label=holm, name=corrected, path=after or path.replace("p_value", "p_decides"))
 
 
-def family_keys(of: str = "") -> tuple[Key, Key]:
+def family_keys(of: str = "") -> tuple[Key, ...]:
     """Of a result: the tests that it was corrected together with."""
-    return Key(name="family", path="details.family", of=of), Key(
-        name="family_tests", path="details.family_tests", of=of
-    )
+    return tuple(Key(name=name, path=f"details.{name}", of=of) for name in ("family", "family_tests"))
 
 
 def keys(*names: str, **paths: str) -> tuple[Key, ...]:

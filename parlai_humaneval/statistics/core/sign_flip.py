@@ -94,8 +94,7 @@ def _many_tails(sizes: Floats, reached: Floats) -> Floats:
 
 def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
     """P(Σ ± sizes ≥ each of ``reached``, none below 0) by the saddlepoint of K(t) = Σ log cosh(t·size)."""
-    total = float(sizes.sum())
-    possible = reached < total * (1 - _SMALL)
+    possible = reached < float(sizes.sum()) * (1 - _SMALL)
     wanted = np.where(possible, reached, 0.0)
     # Sums of clusters that are close to normal: where z is small, or there is nothing left to flip.
     z = wanted / max(float(np.sqrt((sizes**2).sum())), 1e-300)

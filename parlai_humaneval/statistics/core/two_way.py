@@ -54,8 +54,7 @@ def crossed_share(
     weights = answer_weights(raters, once=once, sizes=n)
     x, n = x * (weights / n), weights
     by_worker = clustered.clustered_share(clustered.cluster_sums(x, n, raters), name=name, null=null, level=level)
-    total = max(float(n.sum()), 1.0)
-    influence = (x - (by_worker.estimate or 0.0) * n) / total
+    influence = (x - (by_worker.estimate or 0.0) * n) / max(float(n.sum()), 1.0)
     seen = [np.asarray(of, dtype=object)[used] for of in dialogues]
     return by_both(by_worker, influence, raters, seen, null=null, limits=clustered.SHARE_LIMITS, sizes=n, share=True)
 
@@ -98,8 +97,7 @@ def by_both(
     few_notes = tuple(about_words(n) for n in few.values())
     counted = [codes for codes in judged_by_several if codes.max() + 1 >= clustered.MIN_CLUSTERS]
     if not counted or raters.max() + 1 < clustered.MIN_CLUSTERS:
-        notes = (*by_worker.notes, *few_notes)
-        return by_worker.but(notes=notes, details={**by_worker.details, **few})
+        return by_worker.but(notes=(*by_worker.notes, *few_notes), details={**by_worker.details, **few})
     numbers = {"n_dialogues": n_dialogues, **few, "p_by_worker": by_worker.p_value}
     clusterings = [raters, *counted]
     tested = _tested(by_worker, influence, clusterings, weights, null, limits, share=share)

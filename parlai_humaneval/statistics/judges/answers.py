@@ -43,7 +43,7 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
                 f"expected Tables, as read_tables(folder) gives them{or_name}, not {type(value).__name__}", where=name
             )
     if isinstance(judge, str):
-        people = _only(tables, lambda rows: ~_is_judge(rows) & _others(rows, judge))
+        people = _only(tables, lambda rows: ~_is_judge(rows) & rows["worker_id"].ne(judge).to_numpy(dtype=bool))
         judged = _named(tables, judge)
     else:
         people, judged = _only(tables, lambda rows: ~_is_judge(rows)), judge
@@ -74,7 +74,7 @@ def _named(tables: Tables, judge: str) -> Tables:
     beside = tables.judges
     for place in (beside, tables):
         if place is not None and judge in _workers(place):
-            return _only(place, lambda rows: ~_others(rows, judge))
+            return _only(place, lambda rows: rows["worker_id"].eq(judge).to_numpy(dtype=bool))
     # Names of people are nobody's business.
     known = _workers(_only(tables, _is_judge) if beside is None else beside)
     if not known:
@@ -94,10 +94,6 @@ def _is_judge(rows: pd.DataFrame) -> Flags:
     if RATER_KIND not in rows.columns:
         return np.zeros(len(rows), dtype=bool)
     return np.asarray(rows[RATER_KIND].eq(JUDGE).fillna(False), dtype=bool)
-
-
-def _others(rows: pd.DataFrame, judge: str) -> Flags:
-    return np.asarray(rows["worker_id"].ne(judge), dtype=bool)
 
 
 def _workers(tables: Tables) -> set[str]:
@@ -233,8 +229,7 @@ def _levels(rows: pd.DataFrame, scope: str = ONE_CRITERION) -> pd.DataFrame:
 
 
 def _together(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    filled = [part for part in parts if len(part)]
-    return pd.concat(filled or parts[:1], ignore_index=True)
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
 SOURCE = "Zheng et al. 2023, §3.3"

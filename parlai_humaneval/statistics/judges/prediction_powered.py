@@ -289,8 +289,7 @@ class Matched:
 
     def beside(self, of_items: Floats) -> Floats:
         """A value of each of the judge's items (the last axis) for each of people's answers; nan where there is none."""
-        taken = of_items[..., np.maximum(self.on_people, 0)].astype(float)
-        return np.where(self.known, taken, np.nan)
+        return np.where(self.known, of_items[..., np.maximum(self.on_people, 0)].astype(float), np.nan)
 
     def evidence(self, influence: Floats, said: Floats) -> Evidence:
         """The evidence of an estimate; ``said``: parameters × the judge's items, how each would move it."""

@@ -70,8 +70,7 @@ def strengths_with_judge(
     def answer(name: str, of: Floats) -> Result:
         """Of a combination of the strengths, as much about each model as ``of`` says."""
         sizes = np.abs(of)[first] + np.abs(of)[second]
-        question = Question(alone[name], of @ rows, sizes, unit, units, null=0.0)
-        return combined(evidence, question, power)
+        return combined(evidence, Question(alone[name], of @ rows, sizes, unit, units, null=0.0), power)
 
     single = np.eye(len(fitted.known))
     return StrengthsWithJudge(
@@ -274,20 +273,16 @@ def _of_levels(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Itera
         of_judge = _on_scale(of_judge, _scale(rows))
         models = [str(model) for model in sorted(rows["model"].unique()) if of_judge["model"].eq(model).any()]
         for model in models:
-            both = _values(rows, of_judge, [model])
+            both = matched(_rated(rows, [model]), _rated(of_judge, [model]))
             if both.known.any():
                 yield _with_question(_mean(both, rows, model, level), both, names)
         gaps = []
         for a, b in combinations(models, 2):
-            both = _values(rows, of_judge, [a, b])
+            both = matched(_rated(rows, [a, b]), _rated(of_judge, [a, b]))
             if all(both.known[both.people.strata == stratum].any() for stratum in (0, 1)):
                 gaps.append(_with_question(_difference(both, rows, (a, b), level), both, names))
         family = Family(names["technique"], names["setting"], names["metric"], names["criterion"])
         yield from corrected(gaps, [family] * len(gaps))
-
-
-def _values(people: pd.DataFrame, judge: pd.DataFrame, models: Sequence[str]) -> Matched:
-    return matched(_rated(people, models), _rated(judge, models))
 
 
 def _rated(rows: pd.DataFrame, models: Sequence[str]) -> Answers:

@@ -207,8 +207,7 @@ def fitted_pairs(
         unknown.update(dict.fromkeys(known, "the comparisons separate the models"))
     else:
         why = why or ("no linked models differ by finite amounts" if linked else "no two models each won or tied")
-        clusters = len(pd.unique(comparisons.owners))
-        strengths = nothing_known(asked, len(won), clusters, unknown, why)
+        strengths = nothing_known(asked, len(won), len(pd.unique(comparisons.owners)), unknown, why)
         return FittedPairs(strengths, np.zeros(len(won), dtype=bool))
     fit, influence = maximum_of
     others = {

@@ -383,8 +383,7 @@ class Inference:
 
     def of_models(self, name: str, models: Floats) -> Result:
         parts = np.abs(models) / np.abs(models).sum()
-        row = models @ self.fit.blocks["models"]
-        return self.effect(name, row, self.shares @ parts, of=models)
+        return self.effect(name, models @ self.fit.blocks["models"], self.shares @ parts, of=models)
 
     def effect(
         self, name: str, row: Floats, weights: Floats | None = None, *, of: Floats | None = None, tested: bool = True

@@ -7,7 +7,7 @@ sides that are drawn at random, and not centred: a lead at equal style is that b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Annotated
@@ -251,7 +251,11 @@ def style_control(
         for mark, effect in zip(used, corrected(effects), strict=True)
     ]
     fits = before, after, Inference(_change_of(plain[0], styled[0]), asked)
-    pairs = [_pair(own, counts, met, one, two, fits) for one, two, met in _met(own)]
+    pairs: list[StylePair] = []
+    for one, two in combinations(range(len(own.names)), 2):
+        met = ((own.ones == one) & (own.twos == two)) | ((own.ones == two) & (own.twos == one))
+        if met.any():
+            pairs.append(_pair(own, counts, met, one, two, fits))
     return replace(found, pairs=corrected_fields(pairs, family, "before", "after", "change"), effects=rows)
 
 
@@ -270,14 +274,6 @@ def _change_of(plain: Fitted, styled: Fitted) -> Fitted:
         blocks={"models": np.hstack([plain.blocks["models"], -styled.blocks["models"]])},
         judged=judged,
     )
-
-
-def _met(own: Comparisons) -> Iterator[tuple[int, int, Flags]]:
-    """Every two models that were compared, and in which comparisons."""
-    for one, two in combinations(range(len(own.names)), 2):
-        met = ((own.ones == one) & (own.twos == two)) | ((own.ones == two) & (own.twos == one))
-        if met.any():
-            yield one, two, met
 
 
 def _pair(

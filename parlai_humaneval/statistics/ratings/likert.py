@@ -245,15 +245,13 @@ def single_combos(
     part = chosen.turns
     if not len(part.turns):
         return []
-    keys = pd.MultiIndex.from_arrays([part.dialogues, part.workers])
-    codes, conversations = pd.factorize(keys)
+    codes, conversations = pd.factorize(pd.MultiIndex.from_arrays([part.dialogues, part.workers]))
     good = np.bincount(codes, weights=np.nansum(chosen.good, axis=1), minlength=len(conversations)).astype(float)
     asked = np.bincount(codes, minlength=len(conversations)).astype(float)
     scores = win_rates.sm_wta_scores(good, asked)
     found = []
     for one in rated.models:
-        own = pd.MultiIndex.from_arrays([one.dialogues, one.workers])
-        at = conversations.get_indexer(own)
+        at = conversations.get_indexer(pd.MultiIndex.from_arrays([one.dialogues, one.workers]))
         both = at >= 0
         ratings = one.values[both]
         if not both.any() or (ratings < scale[0]).any() or (ratings > scale[1]).any():

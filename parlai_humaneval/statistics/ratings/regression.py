@@ -175,8 +175,7 @@ def turn_rates(groups: Sequence[ComparisonGroup]) -> pd.DataFrame:
     if not parts:
         index = pd.MultiIndex.from_arrays([[], []], names=["dialogue_id", "worker_id"])
         return pd.DataFrame(index=index)
-    means = pd.concat(parts).groupby(["dialogue_id", "worker_id", "turn"])["good"].mean()
-    return means.unstack("turn")
+    return pd.concat(parts).groupby(["dialogue_id", "worker_id", "turn"])["good"].mean().unstack("turn")
 
 
 def _regressed(rates: pd.DataFrame, model: str, level: float) -> TurnWeights | None:

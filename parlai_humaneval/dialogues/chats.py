@@ -89,10 +89,8 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
         case "model_chat":
             said = []
             for act in acts_of(data["dialog"], where):
-                at = act.data.get("agent_idx")
-                said.append(
-                    (("human", "bot")[(at if isinstance(at, int) else act.speaker) % 2], parts.text_of(act.data))
-                )
+                speaker = at if isinstance(at := act.data.get("agent_idx"), int) else act.speaker
+                said.append(("bot" if speaker % 2 else "human", parts.text_of(act.data)))
             chat = _ours(said, "model_chat")
             model = data["task_description"].get("model_nickname")
             chat["entities"] = {"human": HUMAN, **({"bot": str(model)} if model else {})}

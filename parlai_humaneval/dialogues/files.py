@@ -88,7 +88,6 @@ class Draft:
 
 
 Reader = Callable[[Path, Sequence[Numbered]], Iterator[Draft]]
-Parsed = tuple[str, int, Any]  # Place, number and data of a line, or of an entry of a list
 
 
 class _Known(BaseModel, extra="ignore"):
@@ -170,8 +169,8 @@ def chat_reader(form: Form, system: bool, *, is_json: bool = True) -> Reader:
     return drafts
 
 
-def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[Parsed]:
-    """The data of each line, or of each entry of a list over several lines."""
+def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[tuple[str, int, Any]]:
+    """Place, number and data of each line, or of each entry of a list over several lines."""
     lines = [line for _, line in numbered]
     opens = lines[0].strip()
     if (opens.startswith("[") and (len(lines) == 1 or not opens.endswith("]"))) or (opens == "{" and len(lines) > 1):
@@ -192,12 +191,24 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
     if isinstance(data, dict) and "dialog" in data:
         draft.format = "ParlAI conversations"
         held = data_files.validated(_Conversation, data, where, f"expected {SHAPES['conversation']}")
-        _take_conversation(draft, held, where)
-        draft.settings = {**told_settings, **draft.settings}
+        draft.dialogue_id = held.dialogue_id.strip()
+        acts = [act for pair in held.dialog for act in pair]
+        for act in [*held.context, *(act for act in acts if act.id == CONTEXT)]:
+            for line in (act.text or "").split("\n"):
+                draft.note(line, where)
+        spoken = [act for act in acts if act.id != CONTEXT]
+        texts = [index for index, act in enumerate(spoken) if act.said]
+        inside = spoken[texts[0] : texts[-1] + 1] if texts else []
+        for act in inside:
+            draft.say(act.id, act.said or EMPTY)
+        empty = sum(not (act.text or "").strip() for act in spoken)
+        counts = {"seeded_lines": sum(act.seeded for act in inside), "empty_turns": empty}
+        counted = {name: count for name, count in counts.items() if count}
+        draft.settings = {**told_settings, **held.settings(), **counted}
         # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
         people = {name: HUMAN for name in draft.speakers if name in LOCAL_HUMANS or name.casefold() in PEOPLE}
         names = {speaker: name for speaker, name in {**told_names, **people}.items() if speaker in draft.speakers}
-        draft.entities = {**names, **draft.entities}
+        draft.entities = {**names, **held.entities}
         return draft
     kind = _Chat if isinstance(data, dict) and "chat_settings" in data else _Turns
     turns = data_files.validated(
@@ -210,23 +221,6 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
     for speaker, text in turns.said():
         draft.say(speaker, text)
     return draft
-
-
-def _take_conversation(draft: Draft, conversation: _Conversation, where: str) -> None:
-    draft.dialogue_id = conversation.dialogue_id.strip()
-    draft.entities, draft.settings = dict(conversation.entities), conversation.settings()
-    acts = [act for pair in conversation.dialog for act in pair]
-    for act in [*conversation.context, *(act for act in acts if act.id == CONTEXT)]:
-        for line in (act.text or "").split("\n"):
-            draft.note(line, where)
-    spoken = [act for act in acts if act.id != CONTEXT]
-    texts = [index for index, act in enumerate(spoken) if act.said]
-    inside = spoken[texts[0] : texts[-1] + 1] if texts else []
-    for act in inside:
-        draft.say(act.id, act.said or EMPTY)
-    empty = sum(not (act.text or "").strip() for act in spoken)
-    counts = {"seeded_lines": sum(act.seeded for act in inside), "empty_turns": empty}
-    draft.settings |= {name: count for name, count in counts.items() if count}
 
 
 def parlai_text(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:

@@ -43,24 +43,20 @@ def replies_in(cell: str) -> list[str]:
 
 def texts_of(text: str) -> list[str]:
     """The dialogues of a text file: between lines of dashes, else between blank lines, unless these separate all turns."""
-    parts = [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *_rules(text), (len(text), 0)])]
+    rules, divides = list[tuple[int, int]](), True
+    # Lines of dashes part dialogues before a label, another such line, or the end. Others belong to a message.
+    for line in reversed(list(_LINE.finditer(_without_code(text)))):
+        if divides and _RULE.fullmatch(line[0]):
+            rules.insert(0, line.span())
+        else:
+            divides = is_text(line[0])
+    parts = [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *rules, (len(text), 0)])]
     parts = [part.strip() for part in parts if part.strip()]
     if len(parts) != 1:
         return parts
     blanks = [match.end() for match in re.finditer(r"\n\s*\n", _without_code(parts[0]))]
     blocks = [parts[0][start:end] for start, end in pairwise([0, *blanks, len(parts[0])])]
     return blocks if all(len(labels_of(block)) > 1 for block in blocks) else parts
-
-
-def _rules(text: str) -> list[tuple[int, int]]:
-    """Where lines of dashes part dialogues: before a label, another such line, or the end. Others belong to a message."""
-    found, parts = list[tuple[int, int]](), True
-    for line in reversed(list(_LINE.finditer(_without_code(text)))):
-        if parts and _RULE.fullmatch(line[0]):
-            found.append(line.span())
-        else:
-            parts = is_text(line[0])
-    return found[::-1]
 
 
 def is_text(line: str) -> bool:

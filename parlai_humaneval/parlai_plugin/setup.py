@@ -20,10 +20,8 @@ from parlai_humaneval._util.installing import check_code, check_release
 from parlai_humaneval.models.agent.names import SHORT_PREFIX, meant_options, module_of
 
 SCRIPTS = ("parlai_humaneval.cli.self_chat_script",)
-UNRECOGNISED = "unrecognized arguments: "
 _CHOICE = re.compile(r"^argument (\S+): invalid choice: (.*?) \(choose from (.*)\)$", re.DOTALL)
 _QUOTES = "'"
-NOT_IN_OPT = "does not exist: "
 
 
 class _Agents(dict[str, type]):
@@ -96,7 +94,7 @@ def suggest_options(params: Any) -> None:
         try:
             load_opts(self, opt)
         except RuntimeError as refused:
-            name = str(refused).rpartition(NOT_IN_OPT)[2]
+            name = str(refused).rpartition("does not exist: ")[2]
             raise RuntimeError(str(Problem(str(refused), misspelt=meant_options([name], opt)))) from refused
 
     params.ParlaiParser.error, params.ParlaiParser._load_opts = with_suggestions, of_preset
@@ -107,7 +105,7 @@ def parser_problem(parser: Any, message: str) -> Problem:
         argument, given, known = choice.groups()
         there = [word.strip(_QUOTES) for word in known.split(", ")]
         return HumanevalError(f"{argument} cannot be {given}", **choose_from(given.strip(_QUOTES), there)).problems[0]
-    _, unknown, words = message.partition(UNRECOGNISED)
+    _, unknown, words = message.partition("unrecognized arguments: ")
     # That of `parlai COMMAND` has the options of its agent.
     command = getattr(parser, "_help_subparser", None) or parser
     options = [word.partition("=")[0] for word in words.split() if unknown and word.startswith("--")]

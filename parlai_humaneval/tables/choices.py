@@ -149,16 +149,14 @@ def merged(groups: Sequence[ComparisonGroup]) -> ComparisonGroup:
         **{name: np.concatenate([getattr(group.turns, name) for group in groups]) for name in _OF_TURNS[2:]},
     )
     first = groups[0]
+    counts = ("automatic_turns", "failed_replies", "unfinished_dialogues", "unfinished_turns")
     return ComparisonGroup(
         *first.family,
         kind="any" if any(group.kind == "any" for group in groups) else first.kind,
         turns=turns,
         positions=positions if known else np.full(positions.shape, np.nan),
-        **{name: sum(getattr(group, name) for group in groups) for name in _LEFT},
+        **{name: sum(getattr(group, name) for group in groups) for name in counts},
     )
-
-
-_LEFT = ("automatic_turns", "failed_replies", "unfinished_dialogues", "unfinished_turns")
 
 
 def spread(table: Floats, own: Sequence[str], names: Sequence[str]) -> Floats:

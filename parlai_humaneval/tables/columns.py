@@ -165,7 +165,19 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
     missing = [c for c in columns if c.exchange and not c.empty_ok and c.name not in frame.columns]
     if missing:
         present = list(map(str, frame.columns))
-        hints = [f"{near!r} may be {name}" for name, near in _nearest(missing, columns, present).items()]
+        # The column of the file that is most like each missing one; columns of ours are none, and each is taken once.
+        ours = {column.name for column in columns}
+        free = {name: plain_name(name) for name in present if name not in ours}
+        pairs = [
+            (-SequenceMatcher(None, plain_name(column.name), plain).ratio(), column.name, name)
+            for column in missing
+            for name, plain in free.items()
+        ]
+        nearest: dict[str, str] = {}
+        for ratio, column_name, name in sorted(pairs):
+            if -ratio >= LIKE and column_name not in nearest and name not in nearest.values():
+                nearest[column_name] = name
+        hints = [f"{near!r} may be {name}" for name, near in nearest.items()]
         hint = f" {'; '.join(hints)}: rename it." if hints else ""
         meant = [f"  {c.name}: {c.description}" for c in missing]
         names = ", ".join(column.name for column in missing)
@@ -175,22 +187,6 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
     others = {str(name): frame[name] for name in frame.columns if name not in known}
     whole: pd.DataFrame = pd.DataFrame({**known, **others}, index=frame.index)
     return whole
-
-
-def _nearest(missing: Sequence[Column], columns: Sequence[Column], present: Sequence[str]) -> dict[str, str]:
-    """Missing column → the column of the file that is most like it; columns of ours are none, and each is taken once."""
-    ours = {column.name for column in columns}
-    free = {name: plain_name(name) for name in present if name not in ours}
-    pairs = [
-        (-SequenceMatcher(None, plain_name(column.name), plain).ratio(), column.name, name)
-        for column in missing
-        for name, plain in free.items()
-    ]
-    found: dict[str, str] = {}
-    for ratio, column_name, name in sorted(pairs):
-        if -ratio >= LIKE and column_name not in found and name not in found.values():
-            found[column_name] = name
-    return found
 
 
 def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]], besides: Sequence[Column] = ()) -> pd.DataFrame:

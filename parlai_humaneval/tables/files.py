@@ -244,22 +244,6 @@ def write_stopping(logs: Sequence[StoppingLog], out: Path) -> list[Path]:
     return [path]
 
 
-def _read_stopping(path: Path) -> tuple[StoppingLog, ...]:
-    """The logs of a file; nothing where there is none. A line that is no event is kept as it is: it must not keep
-    anybody from the tables, and the log then leads nowhere."""
-    found: dict[str, list[Row]] = {}
-    study = ""
-    for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else ():
-        if line.strip():
-            try:
-                event = json_object(line, 0)
-            except ValueError:
-                event = {"line": line}
-            study = str(event.pop("study", study))
-            found.setdefault(study, []).append(event)
-    return tuple(StoppingLog(name, tuple(events)) for name, events in found.items())
-
-
 def _write(frame: pd.DataFrame, path: Path) -> Path:
     if path.suffix == ".csv":
         write_csv(frame, path)
@@ -350,7 +334,18 @@ def with_besides(tables: Tables, directory: Path, format: Format | None = None) 
     of_judges = _read_all(directory / JUDGES, format, None, JUDGE_COLUMNS)
     judges = None if of_judges is None else tables_of(of_judges)
     cleaned = columns.added_up([*tables.cleaned, *(judges.cleaned if judges else ())])
-    return replace(tables, judges=judges, stopping=_read_stopping(directory / STOPPING), cleaned=cleaned)
+    logs: dict[str, list[Row]] = {}
+    study, path = "", directory / STOPPING
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else ():
+        if line.strip():
+            try:
+                event = json_object(line, 0)
+            except ValueError:  # it must not keep anybody from the tables, and the log then leads nowhere
+                event = {"line": line}
+            study = str(event.pop("study", study))
+            logs.setdefault(study, []).append(event)
+    stopping = tuple(StoppingLog(name, tuple(events)) for name, events in logs.items())
+    return replace(tables, judges=judges, stopping=stopping, cleaned=cleaned)
 
 
 def _read_all(

@@ -62,18 +62,12 @@ def of_unfinished(dialogue: pd.Series[Any], worker: pd.Series[Any], dialogues: p
 def taken_as_finished(tables: Tables) -> Tables:
     """The tables with every live dialogue finished, so that what was answered in any counts: turns, verdicts and ratings;
     judgements stay as they are."""
-    return replace(
-        tables,
-        dialogues=tables.dialogues.assign(complete=1, status="complete"),
-        turns=_live_finished(tables.turns),
-        comparisons=_live_finished(tables.comparisons),
-        ratings=_live_finished(tables.ratings),
-    )
-
-
-def _live_finished(rows: pd.DataFrame) -> pd.DataFrame:
-    judged = rows["judgement_id"].notna()
-    return rows.assign(dialogue_status=rows["dialogue_status"].where(judged, "complete"))
+    frames: dict[str, Any] = {"dialogues": tables.dialogues.assign(complete=1, status="complete")}
+    for name in ("turns", "comparisons", "ratings"):
+        rows: pd.DataFrame = getattr(tables, name)
+        judged = rows["judgement_id"].notna()
+        frames[name] = rows.assign(dialogue_status=rows["dialogue_status"].where(judged, "complete"))
+    return replace(tables, **frames)
 
 
 def on_sliders(ratings: pd.DataFrame) -> Flags:

@@ -41,12 +41,6 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
         check(frame)
 
 
-def _known_places(frame: pd.DataFrame) -> None:
-    """Places count from 1. A 0 stands for a reply that failed, which nobody could choose; else ``failed`` must say 0."""
-    chosen = is_set(frame, "selected") | is_set(frame, "continued")
-    refuse("turns", frame["position"], (frame["position"] == 0) & frame["failed"].isna() & chosen, RULES["place"])
-
-
 def _two_models(frame: pd.DataFrame) -> None:
     a, b, winner, tied = (frame[name] for name in ("model_a", "model_b", "winner", "tied"))
     for model in (a, b):
@@ -105,10 +99,13 @@ def _own_scale(frame: pd.DataFrame) -> None:
 
 
 def _one_turn(frame: pd.DataFrame) -> None:
+    continued = is_set(frame, "continued")
+    # Places count from 1. A 0 stands for a reply that failed, which nobody could choose; else ``failed`` must say 0.
+    unknown = (frame["position"] == 0) & frame["failed"].isna() & (is_set(frame, "selected") | continued)
+    refuse("turns", frame["position"], unknown, RULES["place"])
     turn = frame.groupby(_TURN, dropna=False, sort=False).ngroup()
     for column in ("seconds", "written"):
         _same_within(frame[column], turn)
-    continued = is_set(frame, "continued")
     single = continued & ~is_set(frame, "continued_each")
     _refuse_several(
         frame, turn, single & (np.bincount(turn, weights=single)[turn] > 1), "continued: 1", RULES["continued"]
@@ -251,7 +248,7 @@ def _slider_scales(ratings: pd.DataFrame) -> None:
 
 
 _CHECKS: Mapping[TableName, tuple[Callable[[pd.DataFrame], None], ...]] = {
-    "turns": (_known_places, _one_turn, _one_pick),
+    "turns": (_one_turn, _one_pick),
     "comparisons": (_two_models,),
     "ratings": (_own_scale, check_criteria, _slider_scales),
 }

@@ -36,8 +36,6 @@ def isolate_model_code() -> Iterator[None]:
         raise RuntimeError(did).with_traceback(error.__traceback__) from None
 
 
-HTTP_LOGGERS = ("httpx", "httpx2")
-ASKING_LOGGER = "parlai_humaneval.models.pool"
 FUNCTION_LOGGER = "parlai_humaneval.models.backends.callable"
 
 
@@ -57,7 +55,7 @@ def quiet_parlai(level: int = logging.ERROR) -> AbstractContextManager[None]:
     return _logging_at(parlai_logging.logger, level)
 
 
-def quiet_tries(logger: str = ASKING_LOGGER) -> AbstractContextManager[None]:
+def quiet_tries(logger: str = "parlai_humaneval.models.pool") -> AbstractContextManager[None]:
     """Failed tries at a reply are not logged within: whoever asked is told why there is none at the end."""
     return _logging_at(logging.getLogger(logger), logging.CRITICAL)
 
@@ -77,7 +75,7 @@ def silent_parlai() -> Iterator[None]:
 
 def quiet_http_log() -> None:
     """The clients' own line for each request, with its whole address, is no longer logged; a level that was set stays."""
-    for name in HTTP_LOGGERS:
+    for name in ("httpx", "httpx2"):
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:
             logger.setLevel(logging.WARNING)

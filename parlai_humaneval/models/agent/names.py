@@ -95,15 +95,11 @@ def as_sentence(message: str) -> str:
     return message if message.endswith((".", "?", "!")) else f"{message}."
 
 
-NUCLEUS = frozenset({"nucleus", "delayednucleusbeam", "factual_nucleus"})
-TOP_K = frozenset({"topk", "delayedbeam"})
-DELAYED = frozenset({"delayedbeam", "delayednucleusbeam"})
-FACTUAL = frozenset({"factual_nucleus"})
 USED_BY: Mapping[str, Collection[str]] = {
-    "topk": TOP_K,
-    "topp": NUCLEUS,
-    "beam_delay": DELAYED,
-    **dict.fromkeys(("lambda_decay", "omega_bound", "p_reset"), FACTUAL),
+    "topk": {"topk", "delayedbeam"},
+    "topp": {"nucleus", "delayednucleusbeam", "factual_nucleus"},
+    "beam_delay": {"delayedbeam", "delayednucleusbeam"},
+    **dict.fromkeys(("lambda_decay", "omega_bound", "p_reset"), ("factual_nucleus",)),
 }
 """Options that some values of ``inference`` alone read."""
 WITHOUT_EFFECT_ON_GREEDY = ("beam_min_length", "beam_length_penalty", "temperature")

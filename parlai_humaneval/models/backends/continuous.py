@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -118,32 +118,15 @@ class ContinuousBatch:
             group = groups[0] if len(groups) == 1 else _merged_groups(groups)
             self._group, self._joined = group, []
             over = self._take_words(group)
-            self._tell(row for place, row in enumerate(group.rows) if place not in over)
+            for row in (row for place, row in enumerate(group.rows) if place not in over):
+                if row.hears is not None and (text := self._say(row.prompt, row.new)["text"]):
+                    row.hears(str(text))
             if over:
                 self._group = _without(group, over)
         rows = [group.rows[place] for place in over]
         return {row.key: self._say(row.prompt, row.new[:-1] if row.new[-1] in self._ends else row.new) for row in rows}
 
-    def _tell(self, rows: Iterable[_Row]) -> None:
-        for row in rows:
-            if row.hears is not None and (text := self._say(row.prompt, row.new)["text"]):
-                row.hears(str(text))
-
     def _take_words(self, group: _Group) -> list[int]:
-        scores = self._allowed_scores(group)
-        for rule in drawing(self._config, [row.chance for row in group.rows]):
-            scores = rule(None, scores)
-        for row, token in zip(group.rows, scores.argmax(dim=-1).tolist(), strict=True):
-            row.new.append(token)
-        return [
-            place
-            for place, row in enumerate(group.rows)
-            if row.new[-1] in self._ends
-            or len(row.new) >= self._longest
-            or self._is_over(self._tokenizer.decode(row.new))
-        ]
-
-    def _allowed_scores(self, group: _Group) -> torch.Tensor:
         import torch
 
         scores = group.scores
@@ -159,7 +142,17 @@ class ContinuousBatch:
         for places, tokens in ((too_short, self._ends), (begins, self._no_beginning)):
             if places and tokens:
                 scores[torch.tensor(places)[:, None], torch.tensor(tokens)] = float("-inf")
-        return scores
+        for rule in drawing(self._config, [row.chance for row in group.rows]):
+            scores = rule(None, scores)
+        for row, token in zip(group.rows, scores.argmax(dim=-1).tolist(), strict=True):
+            row.new.append(token)
+        return [
+            place
+            for place, row in enumerate(group.rows)
+            if row.new[-1] in self._ends
+            or len(row.new) >= self._longest
+            or self._is_over(self._tokenizer.decode(row.new))
+        ]
 
     def _rules_of(self, prompt: Sequence[int]) -> list[Any]:
         import torch

@@ -64,9 +64,12 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
     config = deepcopy(pretrained.settings)
     if is_transformers_5():
         config.update(**{name: value for name, value in UNSET.items() if getattr(config, name, None) is None})
-    longest = _longest(pretrained, config)
+    longest = config.max_new_tokens
+    if longest is None and pretrained.model.config.is_encoder_decoder and config.max_length != UNSET_MAX_LENGTH:
+        longest = config.max_length - 1  # that counts the token which starts every text
+    room = (pretrained.context or UNSET_MAX_LENGTH * DEFAULT_NEW_TOKENS) // 2
     config.update(
-        max_new_tokens=longest,
+        max_new_tokens=int(longest or min(DEFAULT_NEW_TOKENS, max(1, room))),
         min_new_tokens=config.min_new_tokens
         or max(1, config.min_length - 1 if pretrained.model.config.is_encoder_decoder else 1),
     )
@@ -92,14 +95,6 @@ def wordless(tokenizer: Any) -> set[int]:
     """Special tokens, the unknown word included, which nobody can read; but no mark of thoughts."""
     special = zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True)
     return {token for token, name in special if token != tokenizer.unk_token_id and not is_mark(str(name))}
-
-
-def _longest(pretrained: Pretrained, config: Any) -> int:
-    longest = config.max_new_tokens
-    if longest is None and pretrained.model.config.is_encoder_decoder and config.max_length != UNSET_MAX_LENGTH:
-        longest = config.max_length - 1  # that counts the token which starts every text
-    room = (pretrained.context or UNSET_MAX_LENGTH * DEFAULT_NEW_TOKENS) // 2
-    return int(longest or min(DEFAULT_NEW_TOKENS, max(1, room)))
 
 
 def generate(

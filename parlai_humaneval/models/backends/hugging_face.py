@@ -108,7 +108,11 @@ def load_pretrained(
     settings, model.generation_config = model.generation_config, transformers.GenerationConfig()
     pads_left = kind == "seq2seq" or bears_padding(model)
     joins = kind == "causal" and pads_left and grows(model)
-    return Pretrained(model, tokenizer, settings, _context(config, tokenizer), pads_left, joins)
+    if hasattr(config, "get_text_config"):  # of a model that could also see
+        config = config.get_text_config()
+    limits = (getattr(config, "max_position_embeddings", None), getattr(config, "n_positions", None))
+    known = [limit for limit in (*limits, tokenizer.model_max_length) if limit and 0 < limit < UNLIMITED]
+    return Pretrained(model, tokenizer, settings, min(known, default=None), pads_left, joins)
 
 
 def _load_weights(auto: Any, path: str, dtype: Any, **options: Any) -> Any:
@@ -122,14 +126,6 @@ def _load_weights(auto: Any, path: str, dtype: Any, **options: Any) -> Any:
             try_="give the folder of the whole model: this may be only a part (an adapter, a body without a head)",
         )
     return model
-
-
-def _context(config: Any, tokenizer: Any) -> int | None:
-    if hasattr(config, "get_text_config"):  # of a model that could also see
-        config = config.get_text_config()
-    limits = (getattr(config, "max_position_embeddings", None), getattr(config, "n_positions", None))
-    known = [limit for limit in (*limits, tokenizer.model_max_length) if limit and 0 < limit < UNLIMITED]
-    return min(known) if known else None
 
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")

@@ -81,7 +81,18 @@ class Desk:
 
     def ask(self, heard: Heard, *, patience_s: float, unattended_s: float = math.inf) -> str:
         """The reply that a person writes; NobodyAnswered, NobodyThere or Withdrawn where none comes."""
-        errand = self._enter(heard)
+        with self._lock:
+            if self._closed:
+                raise Withdrawn
+            known = errand_id_of(heard)
+            # What was answered and is asked for again is another errand: that reply may not be shown.
+            errand_id = f"{known}-{self._answers[known]}" if self._answers[known] else known
+            errand = self._errands.setdefault(errand_id, Errand(errand_id, heard))
+            if errand.partner is not None and any(self._in_hand(other) is None for other in self._partners):
+                errand.slow, errand.partner = errand.partner, None
+                self._owner.pop(errand.conversation, None)
+            errand.waiters += 1
+            self._deal()
         self.on_change()
         failure = self._wait(errand, patience_s, unattended_s)
         with self._lock:
@@ -188,23 +199,6 @@ class Desk:
 
     # -- with the lock held
 
-    def _enter(self, heard: Heard) -> Errand:
-        with self._lock:
-            if self._closed:
-                raise Withdrawn
-            known = errand_id_of(heard)
-            # What was answered and is asked for again is another errand: that reply may not be shown.
-            errand_id = f"{known}-{self._answers[known]}" if self._answers[known] else known
-            errand = self._errands.get(errand_id)
-            if errand is None:
-                errand = self._errands[errand_id] = Errand(errand_id, heard)
-            elif errand.partner is not None and any(self._in_hand(other) is None for other in self._partners):
-                errand.slow, errand.partner = errand.partner, None
-                self._owner.pop(errand.conversation, None)
-            errand.waiters += 1
-            self._deal()
-            return errand
-
     def _settle(self, errand: Errand, text: str | None) -> None:
         errand.text = text
         del self._errands[errand.errand_id]
@@ -213,17 +207,12 @@ class Desk:
     def _deal(self) -> None:
         for errand in sorted(self._errands.values(), key=lambda errand: errand.conversation in self._held):
             if errand.partner is None:
-                errand.partner = self._taker(errand)
+                owner, load = self._owner.get(errand.conversation), Counter(self._owner.values())
+                may = list(self._partners) if owner is None else [owner]
+                free = [partner for partner in may if self._in_hand(partner) is None]
+                errand.partner = min(free, key=lambda who: (who == errand.slow, load[who]), default=None)
                 if errand.partner is not None:
                     self._owner[errand.conversation] = errand.partner
-
-    def _taker(self, errand: Errand) -> str | None:
-        owner = self._owner.get(errand.conversation)
-        if owner is not None:
-            return owner if self._in_hand(owner) is None else None
-        free = [partner for partner in self._partners if self._in_hand(partner) is None]
-        load = list(self._owner.values())
-        return min(free, key=lambda partner: (partner == errand.slow, load.count(partner)), default=None)
 
     def _in_hand(self, partner: str) -> Errand | None:
         return next((errand for errand in self._errands.values() if errand.partner == partner), None)

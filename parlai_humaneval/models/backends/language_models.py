@@ -202,7 +202,6 @@ class CausalLmAgent(HuggingFaceAgent):
 
 WRITTEN_BY_US = frozenset({"conversation", "messages", "chat_template", "tokenize", "add_generation_prompt"})
 BLENDERBOT = "blenderbot"  # not blenderbot-small, whose turns are lines
-TWO_SPACES = "  "
 
 
 @register_agent("parlai_humaneval/seq2seq_lm")
@@ -219,11 +218,8 @@ class Seq2SeqLmAgent(HuggingFaceAgent):
         if kind == "lines" or (kind == "auto" and self.model.config.model_type != BLENDERBOT):
             return prompting.JoinedFormat(tokenizer, system)
         return prompting.JoinedFormat(
-            tokenizer, system, separator=TWO_SPACES, indent="" if getattr(tokenizer, "add_prefix_space", False) else " "
+            tokenizer, system, separator="  ", indent="" if getattr(tokenizer, "add_prefix_space", False) else " "
         )
-
-
-NEW_TOKENS = 128
 
 
 @register_agent("parlai_humaneval/vision_lm")
@@ -255,7 +251,7 @@ class VisionLmAgent(agents.DialogueAgent):
         drawn = {"temperature": self.temperature, "do_sample": True} if self.temperature else {"do_sample": False}
         with torch.inference_mode(), torch.random.fork_rng():
             torch.manual_seed(agents.chance_of(observation).getrandbits(31))
-            tokens = model.generate(**inputs, max_new_tokens=int(self.opt.get("max_new_tokens") or NEW_TOKENS), **drawn)
+            tokens = model.generate(**inputs, max_new_tokens=int(self.opt.get("max_new_tokens") or 128), **drawn)
         text = processor.decode(tokens[0][inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         return agents.spoken(self.id, str(text).strip())
 

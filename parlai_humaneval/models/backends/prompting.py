@@ -257,7 +257,6 @@ Chat = list[ChatMessage]
 
 MARKER = re.compile(r"<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]|<<[A-Z/]{2,10}>>|^\W{0,4}\w{2,20}:", re.MULTILINE)
 """A word that a template has between turns: ``<|im_end|>``, ``[/INST]``, ``### User:``."""
-TEMPLATE_FILE = "chat_template.jinja"
 
 
 def own_template(tokenizer: Any) -> str | None:
@@ -267,7 +266,7 @@ def own_template(tokenizer: Any) -> str | None:
         template = {item["name"]: item["template"] for item in template}
     if isinstance(template, dict):  # as transformers 5 has them
         template = template.get("default")
-    beside = Path(str(tokenizer.name_or_path)) / TEMPLATE_FILE
+    beside = Path(str(tokenizer.name_or_path)) / "chat_template.jinja"
     if template is None and beside.is_file():
         return beside.read_text(encoding="utf-8")
     return template if template is None else str(template)

@@ -30,7 +30,6 @@ from parlai_humaneval.models.pool.loading import device_options
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home, make_importable, models_home
 
-FOLDS = ("train", "valid", "test")
 HELD_OUT = 10
 
 Folds = Mapping[str, Sequence[Dialogue]]
@@ -38,7 +37,7 @@ Folds = Mapping[str, Sequence[Dialogue]]
 
 def read_folds(prefix: str) -> Folds:
     """The dialogues of ``PREFIX_train.*`` and, where they are there, ``_valid.*`` and ``_test.*``, or of one file."""
-    found = {fold: _file(prefix, fold) for fold in FOLDS}
+    found = {fold: _file(prefix, fold) for fold in ("train", "valid", "test")}
     train = found["train"] or (Path(prefix) if Path(prefix).is_file() else None)
     if train is None:
         raise DataError(

@@ -281,7 +281,8 @@ class _Question:
                 self._note(error)
             self.requests.remove(request)
         for request in self.requests:  # it is not late while its server is out
-            self.deadline = max(self.deadline, request.wait.counted_from + self._timeout_s)
+            back_at = request.wait.over_at if request.wait.since is None else time.monotonic()
+            self.deadline = max(self.deadline, back_at + self._timeout_s)
             if request.wait.since is not None and self._doubtful is not None:
                 self.trouble = f"{self.child.model} is out"
                 self.child.worker.breaker.withdraw(request)

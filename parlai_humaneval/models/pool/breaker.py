@@ -58,11 +58,6 @@ class Wait:
     seconds: float = 0.0
     doubts: int = 0
 
-    @property
-    def counted_from(self) -> float:
-        """The moment before which the model may not be blamed for being late."""
-        return self.over_at if self.since is None else time.monotonic()
-
     def begin(self) -> None:
         self.since = self.since or time.monotonic()
         if not self.began.done():

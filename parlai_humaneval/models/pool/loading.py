@@ -334,30 +334,27 @@ class LoadedModels:
                 continue
             if progress:
                 progress(name)
-            self._workers[name] = self._worker(spec, self._start(spec))
+            agent, own, patience, batch = self._start(spec), spec.running, None, self.max_batch
+            # What the zoo file says goes before what the agent wants, and that before the pool's own settings.
+            threads = own.threads or (self._threads if isinstance(self._threads, int) else self._threads.get(name, 1))
+            if isinstance(agent, OutsideAgent):
+                patience = agent.patience_s
+                batch, threads = agent.at_once(self.max_batch, own.threads)
+            self._workers[name] = ModelWorker(
+                name,
+                agent,
+                max_batch=own.max_batch or batch,
+                threads=threads,
+                torch_threads=self.torch_threads,
+                timeout_s=own.timeout_s or (max(patience, self.timeout_s) if patience else None),
+                retries=own.retries,
+                outage_s=self.outage_s if own.outage_s is None else own.outage_s,
+            )
         return self
 
     def _start(self, spec: ModelSpec) -> Agent:
         there = {name: (self.specs[name], worker.agent) for name, worker in self._workers.items()}
         return twin_of(spec, there) or load_agent(spec)
-
-    def _worker(self, spec: ModelSpec, agent: Agent) -> ModelWorker:
-        """What the zoo file says goes before what the agent wants, and that before the pool's own settings."""
-        own, patience, batch = spec.running, None, self.max_batch
-        threads = own.threads or (self._threads if isinstance(self._threads, int) else self._threads.get(spec.name, 1))
-        if isinstance(agent, OutsideAgent):
-            patience = agent.patience_s
-            batch, threads = agent.at_once(self.max_batch, own.threads)
-        return ModelWorker(
-            spec.name,
-            agent,
-            max_batch=own.max_batch or batch,
-            threads=threads,
-            torch_threads=self.torch_threads,
-            timeout_s=own.timeout_s or (max(patience, self.timeout_s) if patience else None),
-            retries=own.retries,
-            outage_s=self.outage_s if own.outage_s is None else own.outage_s,
-        )
 
     def close(self) -> None:
         """End the worker threads, and what agents keep open; conversations that still wait get ModelFailed."""

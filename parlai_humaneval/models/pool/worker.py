@@ -312,14 +312,22 @@ class ModelWorker:
     def _settle(self, batch: Sequence[Request], speaker: Agent) -> bool:
         """Hand each request its reply or its error. False, with nothing done, when a larger batch failed."""
         try:
-            messages = self._act(batch, speaker)
+            with isolate_model_code():
+                if self._batches:
+                    with self._lightly():
+                        replies = speaker.batch_act([request.observation for request in batch])
+                else:
+                    replies = [request.agent.act() for request in batch]
+            if len(replies) != len(batch):
+                raise RuntimeError(f"the model gave {len(replies)} replies where {len(batch)} were asked for")
+            messages = _checked(dict(enumerate(replies)))
         except Exception as error:  # noqa: BLE001 - a model may raise anything; it must not end the thread
             if len(batch) > 1:
                 return False
             self._refuse(batch[0], error)
             return True
         now = time.monotonic()
-        for request, message in zip(batch, messages, strict=True):
+        for request, message in zip(batch, messages.values(), strict=True):
             if message.get(ERROR_FIELD):
                 self._refuse(request, message[ERROR_FIELD])
                 continue
@@ -345,17 +353,6 @@ class ModelWorker:
         else:
             with suppress(InvalidStateError):  # answered already, by the thread that replaced this one
                 request.future.set_result(Reply(text, info, tuple(message.get(IMAGES_FIELD) or ()), ready_at))
-
-    def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
-        with isolate_model_code():
-            if self._batches:
-                with self._lightly():
-                    replies = speaker.batch_act([request.observation for request in batch])
-            else:
-                replies = [request.agent.act() for request in batch]
-        if len(replies) != len(batch):
-            raise RuntimeError(f"the model gave {len(replies)} replies where {len(batch)} were asked for")
-        return list(_checked(dict(enumerate(replies))).values())
 
     def _lightly(self) -> AbstractContextManager[object]:
         """ParlAI's own agents are spared what torch notes of each result for gradients: a tenth of a small model's time."""

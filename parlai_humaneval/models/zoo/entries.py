@@ -276,17 +276,12 @@ class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML
         return top
 
 
-_SERVED = "chat_completions:ChatCompletionsAgent"
-_LOCAL = "causal_lm:CausalLmAgent"
-_OWN = (":CallableAgent", ":HttpEndpointAgent", ":CommandAgent")
-
-
 def is_chat_llm(spec: ModelSpec) -> bool:
     """Whether a model is asked as a chat LLM: over a server, or here with a chat template, as its files or entry say."""
     agent = str(spec.options.get("model", ""))
-    if agent.endswith(_SERVED):
+    if agent.endswith("chat_completions:ChatCompletionsAgent"):
         return True
-    if not agent.endswith(_LOCAL):
+    if not agent.endswith("causal_lm:CausalLmAgent"):
         return False
     form = spec.options.get("prompt_format") or "auto"
     if form != "auto":
@@ -303,4 +298,5 @@ def is_chat_llm(spec: ModelSpec) -> bool:
 
 def may_be_chat_llm(spec: ModelSpec) -> bool:
     """Whether it is a function, program or server of the user's: only its replies reveal whether it writes markdown."""
-    return str(spec.options.get("model", "")).endswith(_OWN)
+    agent = str(spec.options.get("model", ""))
+    return agent.endswith((":CallableAgent", ":HttpEndpointAgent", ":CommandAgent"))

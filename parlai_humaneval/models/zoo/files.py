@@ -78,16 +78,6 @@ def to_be_trained(spec: ModelSpec) -> bool:
     return isinstance(file, str) and file.startswith(HOME_PREFIX) and not Path(expand_home(file)).exists()
 
 
-def what_to_do(spec: ModelSpec) -> list[str]:
-    todo = [f"Needed: {_list(spec.needs)}."] if spec.needs else []
-    if spec.training is not None:
-        if spec.training.before:
-            todo.append(f"Before its training: {_list(spec.training.before)}.")
-        takes = f" ({spec.training.takes})" if spec.training.takes else ""
-        todo.append(f"To train it: `parlai-humaneval models train {spec.name}`{takes}.")
-    return todo
-
-
 def check_trained(specs: Sequence[ModelSpec]) -> None:
     for spec in specs:
         if to_be_trained(spec):
@@ -125,7 +115,14 @@ def missing(spec: ModelSpec) -> list[str]:
         value = spec.options.get(key)
         if isinstance(value, str) and (key != "hf_model" or _is_path(value)):
             found += _missing_file(key, value)
-    return [*found, *what_to_do(spec)] if found else []
+    if found and spec.needs:
+        found.append(f"Needed: {_list(spec.needs)}.")
+    if found and spec.training is not None:
+        if spec.training.before:
+            found.append(f"Before its training: {_list(spec.training.before)}.")
+        takes = f" ({spec.training.takes})" if spec.training.takes else ""
+        found.append(f"To train it: `parlai-humaneval models train {spec.name}`{takes}.")
+    return found
 
 
 def to_download(spec: ModelSpec) -> list[str]:

@@ -14,7 +14,6 @@ import yaml
 
 from parlai_humaneval._util.errors import Problem
 
-NAME_OPTION = "_env"
 LONGEST_NAME = 40
 """Characters; names of variables are shorter, most keys are longer."""
 LONGEST_WORD = 15
@@ -119,7 +118,7 @@ def _troubles(options: Mapping[str, Any], above: str) -> Iterator[Problem]:
             yield from _troubles(value, f"{option}.")
         elif value in (None, ""):
             continue
-        elif str(name).endswith(NAME_OPTION):
+        elif str(name).endswith("_env"):
             if not is_variable_name(str(value).strip()):
                 yield Problem(not_a_name(option))
         elif _KEY_OPTION.fullmatch(str(name).replace("-", "_")):

@@ -194,7 +194,7 @@ def test_a_launch_that_is_gone(study: StoredStudy) -> None:
     write_snapshot(study.data_dir, TASK, _snapshot())
     cut_off = _observer(study, NOW + 60).standing()
     assert cut_off.state == "cut_off"
-    assert "was cut off" in cut_off.state_words
+    assert "was interrupted" in cut_off.state_words
 
 
 def test_a_database_that_cannot_be_read_for_a_while(study: StoredStudy) -> None:

@@ -77,7 +77,7 @@ lint: install
 
 # What failed is remembered for each part by itself, so that it can run again.
 REMEMBER = -o cache_dir=.pytest_cache/$@
-# One process imports and collects; with "--processes 2" it forks two that run the tests, with "-n 2" two more import everything.
+# One process imports and collects, and forks those that run the tests; with "-n 2" two more would import everything.
 # A file stays with one of them: what its tests share (a launch, a trained model) is made once.
 PYTEST = $(BIN)/python -m pytest $(REMEMBER) --dist loadfile
 # Tests that start models, clusters and whole commands, and often wait for them.
@@ -99,7 +99,7 @@ explore: install
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
 
 test-browser: install check-chromium
-	$(PYTEST) $(BROWSER) -n 2 $(ARGS)
+	$(PYTEST) $(BROWSER) --processes 2 $(ARGS)
 
 storm: install check-chromium
 	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm $(ARGS)

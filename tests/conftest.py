@@ -48,7 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     others, and nobody waits half a minute until two thousand files are read for them."""
     if not config.getoption("hypothesis_profile", None) and hasattr(providers, "_get_local_constants"):
         providers._get_local_constants = lambda: providers._local_constants
-    if (processes := config.getoption("processes")) > 1 and config.getoption("numprocesses", None) != 0:
+    by_xdist = config.getoption("numprocesses", None) is not None or hasattr(config, "workerinput")
+    if (processes := config.getoption("processes")) > 1 and not by_xdist:
         config.pluginmanager.register(Processes(processes))
 
 

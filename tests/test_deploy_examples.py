@@ -17,6 +17,11 @@ EXAMPLES = REPOSITORY / "examples" / "deploy"
 IGNORED = REPOSITORY / ".dockerignore"
 ONLY_IN_AN_IMAGE = ("apt-get ", "useradd ", "chown ", "rm -rf /var", "mkdir /data")
 """Commands on the image's own system: its packages, its user, its folders."""
+WEB = REPOSITORY / "mephisto_tasks" / "webapp"
+PAGES = (WEB / "dist", WEB / "new_dist", REPOSITORY / "parlai_humaneval" / "viewer" / "static")
+"""What ``npm run build`` makes."""
+RELATIVE = re.compile(r"""["'](\.\.?/[^"'\s]*)["']""")
+"""A file beside the one that names it: what a page imports."""
 NOTHING_NEW = {"PATH": os.defpath, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
 """For ``setup``. Packages are links to those of this environment, which uv does not take for installed: it wrote PyTorch's
 newest release through them, under every other test.
@@ -33,7 +38,8 @@ class Image:
     """Runs a Dockerfile's steps below a folder, as far as they are about this project.
 
     ``FROM`` begins a stage, ``WORKDIR`` and ``COPY`` do what Docker does, ``RUN`` runs the commands that do not change the
-    system. What npm has fetched is linked, and pip installs without dependencies, which this environment has.
+    system. What npm has fetched is linked, the pages are those that ``make install`` has built, once it is certain that
+    npm would build them of the same files, and pip installs without dependencies, which this environment has.
     """
 
     def __init__(self, folder: Path, context: Path) -> None:
@@ -96,6 +102,9 @@ class Image:
             subprocess.run([*words, "--dry-run", "--silent"], cwd=where, check=True, capture_output=True, timeout=120)
             (where / "node_modules").symlink_to(REPOSITORY / "mephisto_tasks" / "webapp" / "node_modules")
             return
+        if words == ["npm", "run", "build"]:
+            build_pages(where)
+            return
         if words[:2] == ["pip", "install"]:
             pip = [str(self.python / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-build-isolation"]
             words = [*pip, "--no-deps", "--no-compile", *words[2:]]
@@ -107,6 +116,23 @@ class Image:
             words, cwd=where, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
         assert ended.returncode == 0, f"{shlex.join(words)}: {ended.stdout[-1000:]}{ended.stderr[-2000:]}"
+
+
+def build_pages(folder: Path) -> None:
+    """Put the pages where npm would, which takes a quarter of a minute to build them anew: in a folder with all of their
+    sources and what npm has fetched, none of which asks for a file beyond it."""
+    assert (folder / "node_modules").exists(), "npm ci comes before npm run build"
+    for path in repository_files(str(WEB)):
+        copy = folder / path.relative_to(WEB)
+        assert copy.is_file(), f"{path} is not copied before npm run build"
+        assert copy.read_bytes() == path.read_bytes()
+    for path in (each for each in repository_files(str(WEB / "src")) if each.suffix in (".ts", ".tsx", ".css")):
+        for named in RELATIVE.findall(path.read_text(encoding="utf-8")):
+            assert (path.parent / named).resolve().is_relative_to(WEB.resolve()), (
+                f"{path} needs {named}, which the image lacks"
+            )
+    for page in PAGES:
+        shutil.copytree(page, folder / os.path.relpath(page, WEB))
 
 
 def ignored(path: Path) -> bool:
@@ -134,7 +160,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
 
 
 def test_the_images_steps_give_the_command_with_the_page(image: Image) -> None:
-    """Guards the Dockerfile where no Docker is: every file that it copies is there, the page is built, pip installs it."""
+    """Guards the Dockerfile where no Docker is: every file that it copies is there, the page can be built, pip installs."""
     ran = [" ".join(command.split()[:2]) for command in image.ran]
     assert ran == ["npm ci", "npm run", "pip install", "parlai-humaneval setup"]
     (command,) = json.loads(image.said["ENTRYPOINT"])

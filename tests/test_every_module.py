@@ -20,7 +20,8 @@ for name in ("torch", "transformers", "accelerate"):
     sys.modules[name] = None  # how Python marks a module as absent
 """
 IMPORTING = """\
-import importlib, json, sys, warnings
+import gc, importlib, json, sys, warnings
+gc.disable()  # nothing that is imported is ever garbage
 warnings.simplefilter("ignore")
 failed = {}
 from mephisto_tasks._util import compat

@@ -89,6 +89,7 @@ def serve(imports: list[str]) -> None:
     for name in imports:
         importlib.import_module(name)
     gc.freeze()
+    gc.set_threshold(50_000)  # for all commands, as for the tests themselves
     gc.enable()
     for line in iter(sys.stdin.readline, ""):
         asked = json.loads(line)

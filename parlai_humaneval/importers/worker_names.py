@@ -85,12 +85,12 @@ def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     renamed = {value: pseudonym(value) for value in {str(value) for column in named for value in column}}
     for table, frame in frames.items():
         columns: dict[str, pd.Series[Any]] = {}
-        for name in frame.columns:
-            values = [] if is_numeric_dtype(frame[name]) else frame[name].dropna().unique().tolist()
+        for name, column in frame.items():
+            values = [] if frame.empty or is_numeric_dtype(column) else column.dropna().unique().tolist()
             # Short numbers may well be something other than ids of workers.
             ids = (isinstance(one, str) and len(one) >= 6 and clean_label(one) in renamed for one in values)
             if name in WORKERS or (values and all(ids)):
-                cells = [renamed[clean_label(value)] if isinstance(value, str) else None for value in frame[name]]
-                columns[name] = pd.Series(cells, index=frame.index, dtype=object)
+                cells = [renamed[clean_label(value)] if isinstance(value, str) else None for value in column]
+                columns[str(name)] = pd.Series(cells, index=frame.index, dtype=object)
         frames[table] = frame.assign(**columns) if columns else frame
     return Tables(**frames, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)

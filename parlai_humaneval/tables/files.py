@@ -401,8 +401,9 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 def _columns(frame: pd.DataFrame) -> list[list[Any]]:
     """Plain Python values of each column, None where one is missing."""
-    cells = ((frame[name].to_numpy(dtype=object), frame[name].isna().to_numpy(dtype=bool)) for name in frame.columns)
-    return [np.where(missing, np.array(None), values).tolist() for values, missing in cells]
+    missing = frame.isna().to_numpy(dtype=bool)
+    columns: list[list[Any]] = np.where(missing, np.array(None), frame.to_numpy(dtype=object)).T.tolist()
+    return columns
 
 
 def _readme(

@@ -153,6 +153,11 @@ def serve(channel: socket.socket, imports: Sequence[str]) -> list[str]:
     gc.disable()  # nothing that is imported here is ever garbage
     for name in imports:
         importlib.import_module(name)
+    if "mephisto_tasks.chat.build" in imports:
+        from parlai_humaneval.display.presenter import Presenter
+
+        # Each launch would read the phrases of all languages by which a model gives itself away: half a second.
+        Presenter(ai_talk=True).prepare(()).join()
     wait_for_no_disk()
     gc.freeze()
     gc.set_threshold(50_000)  # for all forks, as for the tests themselves

@@ -156,7 +156,11 @@ class Rater:
         expect(option).to_be_checked()
 
     def write(self, text: str) -> None:
-        """Type into the text field of the step, at its end; a line break is Shift+Enter."""
+        """Write into the text field of the step, at its end; a line break is Shift+Enter.
+
+        By keyboard alone it is key by key, when every digit might be taken for a shortcut. Otherwise a line comes as one
+        input, as from a phone's keyboard, and its last character by its key: each key is a hundredth of a processor second.
+        """
         field = self._here().get_by_role("textbox")
         if self.hand == "keyboard":
             self.tab_to(field)
@@ -168,6 +172,9 @@ class Rater:
         for number, line in enumerate(text.split("\n")):
             if number:
                 self.page.keyboard.press("Shift+Enter")
+            if self.hand != "keyboard" and line:
+                self.page.keyboard.insert_text(line[:-1])
+                line = line[-1]
             self.page.keyboard.type(line)
 
     def send(self, button: str) -> None:

@@ -61,7 +61,7 @@ class Stage:
                 break
             self.page.wait_for_timeout(20)
         assert self._socket is not None, "the page did not connect"
-        packet = {"packet_type": "client_bound_live_update", "subject_id": "agent", "data": update}
+        packet = {"packet_type": "client_bound_live_update", "subject_id": self._agent, "data": update}
         self._socket.send(json.dumps({**packet, "router_seq": len(self._shown)}))
         if not isinstance(state.step, WaitStep):
             expect(self.page.locator(f"[data-step='{getattr(state.step, 'step_id', '')}']")).to_be_attached()
@@ -70,6 +70,10 @@ class Stage:
         update = as_update(state, len(self._shown) + 1, f"unit-{self._visits}")
         self._shown.append(update)
         return update
+
+    @property
+    def _agent(self) -> str:
+        return f"agent-{self._visits}"
 
     def body_of(self, path: str) -> tuple[str, bytes]:
         """Type and content of what the page gets from an address."""
@@ -83,14 +87,15 @@ class Stage:
     def agent(self) -> tuple[str, bytes]:
         """What a page is told that registers: whose it is, and the state that is there."""
         init = {"past_live_updates": self._shown}
-        answer = {"data": {"agent_id": "agent", "agent_token": "t", "init_task_data": init}}
+        answer = {"data": {"agent_id": self._agent, "agent_token": "t", "init_task_data": init}}
         return "application/json", json.dumps(answer).encode()
 
     def _connect(self, socket: WebSocketRoute) -> None:
         def take(text: str | bytes) -> None:
             packet = json.loads(text)
             if packet["packet_type"] == "alive":
-                self._socket = socket
+                # Of the page before it may be heard late, when the next is opened already.
+                self._socket = socket if packet["subject_id"] == self._agent else self._socket
             elif reply := answer_to_packet(packet):
                 socket.send(json.dumps(reply))
             elif packet["packet_type"] == "mephisto_bound_live_update":

@@ -8,8 +8,10 @@ long replies, short ones, messages and finished dialogues.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -117,18 +119,27 @@ _CUT_LINKS = """
 """Links of a bar whose names lie over the next, and the current one where it is scrolled out of sight."""
 
 
-@pytest.fixture(scope="module", params=SIZES)
-def stage(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[tuple[str, Stage]]:
-    width, height = SIZES[request.param]
-    touch = request.param in TOUCH
-    context = chromium.new_context(
-        viewport={"width": width, "height": height}, has_touch=touch, is_mobile=touch, reduced_motion="reduce"
-    )
-    try:
-        with stage_of(context.new_page()) as on_stage:
-            yield request.param, on_stage
-    finally:
-        context.close()
+@pytest.fixture(scope="module")
+def stages(chromium: Browser) -> Iterator[Callable[[str], Stage]]:
+    """The stage in a window of a size, which stays open: in a new browser each test would load and compile the page anew."""
+    with ExitStack() as stack:
+
+        @cache
+        def stage_in(size: str) -> Stage:
+            width, height = SIZES[size]
+            touch = size in TOUCH
+            context = chromium.new_context(
+                viewport={"width": width, "height": height}, has_touch=touch, is_mobile=touch, reduced_motion="reduce"
+            )
+            stack.callback(context.close)
+            return stack.enter_context(stage_of(context.new_page()))
+
+        yield stage_in
+
+
+@pytest.fixture(params=SIZES)
+def stage(request: pytest.FixtureRequest, stages: Callable[[str], Stage]) -> tuple[str, Stage]:
+    return request.param, stages(request.param)
 
 
 def _open(stage: Stage, scene: Scene) -> Page:

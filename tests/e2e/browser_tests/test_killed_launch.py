@@ -10,14 +10,12 @@ from playwright.sync_api import expect
 from .conftest import launched
 from .rater import Rater
 from .study import Study, launch_odd
-from .watch import LINE_TROUBLE
+from .watch import ASKED_AGAIN, LINE_TROUBLE
 
 pytestmark = pytest.mark.browser
 
 BACK = "Welcome back! You can continue where you left off"
 HALF = "I had only begun to"
-NOBODY_THERE_YET = r"Failed to load resource: the server responded with a status of 503"
-"""Where a launch that begins is slow: its page asks again by itself."""
 
 
 @pytest.fixture
@@ -29,7 +27,7 @@ def test_draft_and_cards_survive_a_killed_launch(visit: Callable[..., Rater], st
     """One page stays open at its cards, one is loaded again in a message, one sends while nobody is there to hear it."""
     choosing, writing, sending = (visit(study.url) for _ in range(3))
     for worker, rater in (("chooses", choosing), ("writes", writing), ("sends", sending)):
-        rater.watch.excuse(f"{LINE_TROUBLE}|{NOBODY_THERE_YET}")
+        rater.watch.excuse(f"{LINE_TROUBLE}|{ASKED_AGAIN}")
         rater.arrive(worker)
         rater.sees_task()
     cards = choosing.cards()

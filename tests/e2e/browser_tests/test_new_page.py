@@ -177,12 +177,14 @@ def test_a_stranger_gets_nothing(setup: Setup) -> None:
 def test_a_kill_leaves_no_try_out_behind(chromium: Browser, tmp_path: Path) -> None:
     """Guards the machine against rater's pages that nobody can end: the try-out and its folder go when ``new`` is killed."""
     made = Setup(tmp_path)
-    page = chromium.new_page()
-    page.goto(made.link)
-    expect(page.frame_locator("iframe").get_by_role("button", name="Start")).to_be_visible(timeout=1000 * START_S)
-    shown = str(page.locator("iframe").get_attribute("src"))
-    page.close()
-    made.kill()
+    try:
+        page = chromium.new_page()
+        page.goto(made.link)
+        expect(page.frame_locator("iframe").get_by_role("button", name="Start")).to_be_visible(timeout=1000 * START_S)
+        shown = str(page.locator("iframe").get_attribute("src"))
+        page.close()
+    finally:
+        made.kill()
     deadline = time.monotonic() + START_S
     while _is_served(shown):
         assert time.monotonic() < deadline

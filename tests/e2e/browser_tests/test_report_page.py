@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -60,24 +62,35 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page
 
 
-@pytest.fixture
-def opened(chromium: Browser, written: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The page of the parameter (“phone dark”), all that is folded open; it may ask for nothing and complain of nothing."""
-    how = getattr(request, "param", "wide light").split()
-    scheme = "dark" if "dark" in how else "light"
-    context = chromium.new_context(viewport=PHONE if "phone" in how else WIDE, color_scheme=scheme)
+@pytest.fixture(scope="module")
+def pages(chromium: Browser, written: Path) -> Iterator[Callable[[str], Page]]:
+    """The page on a “phone dark”, all that is folded open; it may ask for nothing and complain of nothing. Loaded once for
+    all tests, which only read it."""
     asked: list[str] = []
     problems: list[str] = []
-    context.on("request", lambda sent: asked.append(sent.url))
-    context.on("console", lambda message: problems.append(message.text))
-    context.on("weberror", lambda error: problems.append(str(error.error)))
-    page = context.new_page()
-    page.goto(written.as_uri())
-    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    yield page
-    context.close()
-    assert asked == [written.as_uri()]
-    assert problems == []
+    with ExitStack() as stack:
+
+        @cache
+        def page_on(how: str) -> Page:
+            scheme = "dark" if "dark" in how else "light"
+            context = chromium.new_context(viewport=PHONE if "phone" in how else WIDE, color_scheme=scheme)
+            stack.callback(context.close)
+            context.on("request", lambda sent: asked.append(sent.url))
+            context.on("console", lambda message: problems.append(message.text))
+            context.on("weberror", lambda error: problems.append(str(error.error)))
+            page = context.new_page()
+            page.goto(written.as_uri())
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            return page
+
+        yield page_on
+        assert asked == [written.as_uri()] * page_on.cache_info().currsize
+        assert problems == []
+
+
+@pytest.fixture
+def opened(pages: Callable[[str], Page], request: pytest.FixtureRequest) -> Page:
+    return pages(getattr(request, "param", "wide light"))
 
 
 EVERY = ["wide light", "wide dark", "phone light", "phone dark"]

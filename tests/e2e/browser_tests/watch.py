@@ -8,8 +8,12 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, Route, WebError, WebSocket
 
 HOME = "127.0.0.1"
-LINE_TROUBLE = r"WebSocket connection to|Failed to load resource: net::ERR_"
+NOT_LOADED = "Failed to load resource"
+LINE_TROUBLE = rf"WebSocket connection to|{NOT_LOADED}: net::ERR_"
 """What Chromium itself writes to the console when the line is cut."""
+ASKED_AGAIN = r"status of 503 \(.*\) at \S+/(request_agent|submit_onboarding)$"
+"""And of a request that the study cannot answer yet: no place is free, or a busy machine needs more than 4 seconds. The page
+says that the study is busy, and asks again by itself."""
 
 
 class Watch:
@@ -47,7 +51,8 @@ class Watch:
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            self._errors.append(f"console {message.type}: {message.text}")
+            where = f" at {message.location['url']}" if message.text.startswith(NOT_LOADED) else ""
+            self._errors.append(f"console {message.type}: {message.text}{where}")
 
     def _weberror(self, error: WebError) -> None:
         self._errors.append(f"uncaught: {error.error}")

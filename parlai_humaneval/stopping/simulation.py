@@ -337,7 +337,7 @@ def forecasts(
     done, models, pairs = crowded.run(), studies.rule.models, studies.evidence.pairs
 
     def of_many(to_go: Ints) -> dict[str, Any]:
-        low, high = np.quantile(to_go, [0.1, 0.9])
+        low, high = np.quantile(to_go, [0.1, 0.9], method="weibull")  # 80 % in between, however few are simulated
         return {"expected": float(to_go.mean()), "low": int(np.floor(low)), "high": int(np.ceil(high))}
 
     return [

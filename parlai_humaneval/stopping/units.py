@@ -212,16 +212,16 @@ class Scores:
 
     def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Scored:
         """The studies with such raters before them; see :meth:`.Crowd.before`. What a model wins against all on average
-        says where it is among those that are still shown."""
+        says where it is among those that are still shown; where one is chosen, these share the choices of the others."""
         shown = open_models(studies.decisions.open(), studies.evidence.pairs)
         leads, count = (2 * rates - 1).mean(axis=-1), shown.sum(axis=1, keepdims=True)
-        leads -= (leads * shown).sum(axis=1, keepdims=True) / np.maximum(count, 1)
+        if self.within or self.any_number:
+            leads -= (leads * shown).sum(axis=1, keepdims=True) / np.maximum(count, 1)
         if self.within:  # the larger the spread, the more often a whole win cuts a difference off
             is_whole = math.sqrt(2) * self.spread * np.abs(_GRID) >= FULL
             levels = 0.5 + leads * FULL / float(1 - is_whole.mean())
         else:
-            levels = (0.5 if self.any_number else 1 / np.maximum(count, 1)) + leads
-            levels = levels.clip(0.01, 0.99)
+            levels = np.clip((0.5 if self.any_number else 1 / rates.shape[-1]) + leads, 0.01, 0.99)
         return Scored(studies, levels, self, begun=begun, seed=seed)
 
     def mean_share(self, levels: Floats) -> Floats:

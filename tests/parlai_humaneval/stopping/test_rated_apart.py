@@ -197,3 +197,16 @@ def test_models_that_tie_may_well_be_equal(won: float, low: float, high: float) 
     studies.evidence.won[0, 0, 1:], studies.evidence.won[0, 1:, 0] = 100 * won, 100 * (1 - won)
     drawn = _strengths(studies, 0, Crowd(), 400, np.random.default_rng(1))
     assert low <= (np.ptp(drawn, axis=1) < 0.04).mean() <= high
+
+
+def test_those_who_stay_in_a_chat_share_the_choices_of_those_who_left() -> None:
+    """Guards late forecasts of panels: of models that are chosen in 35 and 25 % of turns, one is 17 points ahead in a
+    chat of two."""
+    rule = StoppingRule(models=("A", "B", "C", "D"), margin=0.1, max_dialogues=2000, shown="panel")
+    studies, levels = Studies(rule), np.array([0.35, 0.25, 0.25, 0.15])
+    studies.decisions._open[:] = [True, *[False] * 5]
+    ahead = Scores(4, turns=6).before(
+        studies, 0.5 + (levels[:, None] - levels)[None] / 2, begun=np.zeros(1, int), seed=1
+    )
+    chances = ahead.levels[0, :2] / ahead.levels[0, :2].sum()
+    assert chances[0] - chances[1] == pytest.approx(0.1 / 0.6)

@@ -82,7 +82,7 @@ class Scales:
     def refused_at(self, field: Locator) -> None:
         """Going on is refused, and the focus is where something is missing."""
         self.rater.press("Continue")
-        expect(self.page.get_by_role("alert").last).to_have_text("This question is not answered yet.")
+        expect(self.page.get_by_role("alert").last).to_have_text("You have not answered this question yet.")
         expect(field).to_be_focused()
 
     def slide_all(self, percents: Iterable[int]) -> None:

@@ -44,7 +44,7 @@ export function RateStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
               scale={scale}
               index={index}
               value={values[scale.scale_id] ?? null}
-              problem={shell.said && scale === open ? t("This question is not answered yet.") : null}
+              problem={shell.said && scale === open ? t("You have not answered this question yet.") : null}
               onChange={(value) => put(scale, value)}
             />
           ))}

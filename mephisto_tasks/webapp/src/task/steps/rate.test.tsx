@@ -29,7 +29,7 @@ describe("sliders", () => {
   it("says what is missing also when Enter is pressed before anything is answered", async () => {
     const { onAnswer } = renderTask(pageState(1, RATE));
     await userEvent.keyboard("{Enter}");
-    expect(screen.getByRole("alert")).toHaveTextContent("This question is not answered yet.");
+    expect(screen.getByRole("alert")).toHaveTextContent("You have not answered this question yet.");
     expect(onAnswer).not.toHaveBeenCalled();
   });
 
@@ -130,7 +130,7 @@ describe("sliders", () => {
     point("down", "s1", 30, "mouse");
     await go();
     expect(onAnswer).not.toHaveBeenCalled();
-    expect(screen.getByRole("alert")).toHaveTextContent("This question is not answered yet.");
+    expect(screen.getByRole("alert")).toHaveTextContent("You have not answered this question yet.");
     expect(sense()).toHaveFocus();
     expect(sense()).toBeInvalid();
     expect(interesting()).toBeValid();

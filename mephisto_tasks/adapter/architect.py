@@ -221,9 +221,7 @@ class HumanevalLocalArchitect(Architect):
         return self._router.is_here(agent_id)
 
     def download_file(self, filename: str, save_dir: str) -> None:
-        raise NotImplementedError(
-            "The router does not accept uploads. Therefore, there are no uploaded files to download."
-        )
+        raise NotImplementedError("The router does not accept uploads, so no uploaded file exists.")
 
 
 Server = Literal["heroku", "ec2"]

@@ -328,6 +328,10 @@ def read_dialogues(data_dir: Path, task_name: str) -> list[DialogueRecord]:
     return [record for record in read_records(data_dir, task_name) if isinstance(record, DialogueRecord)]
 
 
+def read_judgements(data_dir: Path, task_name: str) -> list[JudgementRecord]:
+    return [record for record in read_records(data_dir, task_name) if isinstance(record, JudgementRecord)]
+
+
 def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated]:
     """All dialogues or judgements of one worker (Mephisto's id) in a task, without pseudonyms. Raises ResultsError."""
     return [record for _, record in _records(data_dir, task_name, worker_id)]

@@ -21,7 +21,7 @@ from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation import raters as simulated_raters
 from mephisto_tasks.simulation.page_client import Details, PageClient
 from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
-from mephisto_tasks.storage.results import read_records
+from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Turn
 from parlai_humaneval.schema.steps import EndStep, FormStep, PageState, Panel, RankStep
 
@@ -220,10 +220,6 @@ class Judge(Hands):
         """What is stored of this page's unit, in order."""
         name = f"{run.task_run_id}-{self.client.agent_id}-"
         return [one for one in judgements(run) if one.judgement_id.startswith(name)]
-
-
-def read_judgements(data_dir: Path, task_name: str) -> list[JudgementRecord]:
-    return [record for record in read_records(data_dir, task_name) if isinstance(record, JudgementRecord)]
 
 
 def judgements(run: RunningStudy) -> list[JudgementRecord]:

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 from forked import Forked
-from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, read_judgements, says
+from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, says
 from live import TASK
 from test_commands_as_processes import arguments, environment
 
 from mephisto_tasks.annotation.study import GO_ON
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS
+from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.steps import FeedbackStep
 from parlai_humaneval.stopping.events import Answered, Arrived, Began, Ended
 from parlai_humaneval.stopping.study import replay

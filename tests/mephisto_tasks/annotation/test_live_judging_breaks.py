@@ -19,7 +19,6 @@ from judging_hands import (
     judgements,
     one_unit,
     panel_texts,
-    read_judgements,
     says,
     study_beside,
 )
@@ -30,6 +29,7 @@ from mephisto_tasks.admission.visits import AWAY, PAUSED, filled
 from mephisto_tasks.annotation.study import GO_ON, JUDGING, JUDGING_PAIRS
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.records import JudgementRecord
 from parlai_humaneval.schema.steps import EndStep
 

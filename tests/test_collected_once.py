@@ -73,7 +73,18 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Comp
     folder = tmp_path_factory.mktemp("ran")
     for name, text in {"conftest": CONFTEST, "test_a": TESTS, "test_b": TESTS, "test_dies": DIES}.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-ra", f"--rootdir={folder}", "-p", "xdist", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-ra",
+        "-W",
+        "default",
+        f"--rootdir={folder}",
+        "-p",
+        "xdist",
+        str(folder),
+    ]
     return folder, subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
 
 

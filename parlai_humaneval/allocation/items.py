@@ -202,14 +202,20 @@ class ItemAllocator(UnitAllocator[Visit]):
             past = self._workers[worker]
             taken = {name: item for name in item_ids if (item := self._pool.take(name)) is not None}
             gone = [name for name in item_ids if name not in taken]
+            taken |= self._in_place_of(past, gone, list(taken.values()))
             if not taken and item_ids:
                 return {}
-            kept = list(taken.values())
-            barred = past.barred.union(*(item.dialogues for item in kept))
-            others = self._pool.draw(len(gone), barred, lambda key: self._free_items(past, key, kept))
-            taken |= zip(gone, others, strict=False)
             self._begin(worker, unit, past.sessions.get(session) or Session(session), list(taken.values()))
             return taken
+
+    def _in_place_of(self, past: WorkerPast, gone: Sequence[str], taken: Sequence[Item]) -> dict[str, Item]:
+        """Another item for each of those that others judge by now, as far as there are any; none where nothing at all was
+        ``taken`` of what the worker had."""
+        if not taken:
+            return {}
+        barred = past.barred.union(*(item.dialogues for item in taken))
+        others = self._pool.draw(len(gone), barred, lambda key: self._free_items(past, key, taken))
+        return dict(zip(gone, others, strict=False))
 
     def can_go_on(self, worker: str, item_ids: Sequence[str]) -> bool:
         """Whether the worker can go on with a unit in which these are left; where none are, only its end is missing."""

@@ -233,6 +233,11 @@ _register_published()
 
 PW_TURN = _KNOWN["pw_turn"]
 SATA = _KNOWN["sata"]
+SINGLE_MODEL = _KNOWN["single_model"]
 FREE_FOR_ALL = _KNOWN["free_for_all"]
+ARENA = _KNOWN["arena"]
+DIRECT_ASSESSMENT = _KNOWN["direct_assessment"]
 PW_DIALOG = _KNOWN["pw_dialog"]
+SELF_CHAT = _KNOWN["self_chat"]
+SPOT_THE_BOT = _KNOWN["spot_the_bot"]
 THIRD_PARTY = _KNOWN["third_party"]

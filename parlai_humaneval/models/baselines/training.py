@@ -168,6 +168,20 @@ def run_loop(opt: Opt, progress: Progress | None = None) -> Mapping[str, Any]:
         opt["init_model"] = loop.agent.opt["init_model"] = started_from
         # Nor does it know after an interruption that the best model so far was saved; it would save the last over it.
         loop.saved = PathManager.exists(opt["model_file"])
+        save = loop.save_model
+
+        def saving(suffix: str | None = None) -> None:
+            """ParlAI drops a Ctrl-C that comes while it saves: this one counts when the file is complete."""
+            pressed: list[int] = []
+            handler = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+            try:
+                save(suffix)
+            finally:
+                signal.signal(signal.SIGINT, handler)
+            if pressed:
+                raise KeyboardInterrupt
+
+        loop.save_model = saving
         if progress:
             log = loop.log
 

@@ -76,7 +76,7 @@ def test_no_more_than_there_can_be() -> None:
     done, text = last([More(number=3)], few)
     assert not done
     assert text == (
-        "a vs b: only 2 more are possible, because 12 are available and 10 judgements are already requested. Add dialogues "
+        "a vs b: only 2 more are possible, because 12 are available and 10 judgements are already requested; add dialogues "
         "and launch again."
     )
     assert dict(fold([More(number=3)], few).wanted) == {"a vs b": 10, "a vs c": 10}, (

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from parlai.scripts.train_model import TrainLoop
 from taught import KV_MEMNN, spec_of, write_world
 from warm_python import WarmPython
 
@@ -124,6 +125,24 @@ def test_an_interrupted_training_is_gone_on_with(home: Path, warm: WarmPython) -
     )
     checked = CliRunner().invoke(models, ["check", "mine", "--load", "--zoo", str(shop.zoo)])
     assert checked.exit_code == 0, checked.output
+
+
+def test_ctrl_c_while_a_checkpoint_is_written_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the interruption that ParlAI drops: the training went on, and whoever waited for its end waited forever."""
+    shop = Shop(home, "kv_memnn", {**KV_MEMNN, "num_epochs": 20, "save_every_n_secs": 1e-6})
+    save_stats, saved = TrainLoop._save_train_stats, list[str | None]()
+
+    def pressed_meanwhile(loop: TrainLoop, suffix: str | None = None) -> None:
+        save_stats(loop, suffix)
+        saved.append(suffix)
+        if len(saved) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(TrainLoop, "_save_train_stats", pressed_meanwhile)
+    ended = shop.train()
+    assert ended.exit_code == 1
+    assert "interrupted: the last checkpoint (step 1" in ended.stderr
+    assert len(saved) == 2, "it is saved once more at the end"
 
 
 @pytest.mark.parametrize(("updates", "steps"), [(8, 8), (7, 7), (20, 7)])

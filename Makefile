@@ -119,7 +119,7 @@ test-oldest: $(OLDEST_INSTALLED)
 
 # Where $(VENV) is of an older Python (PYTHON=…): what differs between versions of Python, without PyTorch.
 AT_NEWEST := tests/test_every_module.py::test_only_models_of_this_machine_need_pytorch $(filter-out %.py,$(wordlist 3,4,$(AT_OLDEST))) \
-	$(addprefix tests/parlai_humaneval/,importers/test_tables_of_any_form.py tables/test_frames.py tables/test_table_files.py report/test_document_files.py) $(filter tests/parlai_humaneval/statistics/%,$(AT_OLDEST))
+	$(addprefix tests/parlai_humaneval/,importers/test_forms_of_files.py importers/test_tables_of_any_form.py tables/test_frames.py tables/test_table_files.py report/test_document_files.py) $(filter tests/parlai_humaneval/statistics/%,$(AT_OLDEST))
 test-newest: $(NEWEST_INSTALLED)
 	$(NEWEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_NEWEST) $(ARGS)
 

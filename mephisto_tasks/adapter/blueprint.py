@@ -138,6 +138,7 @@ def build_study(
     # Imported here: they load all that speaks, which a report does not need.
     from mephisto_tasks.session.build import Setup
 
+    assert isinstance(config, blueprint_of(task).CONFIG)
     setup: Setup[Any] = Setup(config, task, data_dir, task_name, reward, currency)
     if technique(task).engine == "live":
         from mephisto_tasks.chat.build import build_study as build_live

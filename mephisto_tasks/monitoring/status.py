@@ -234,13 +234,12 @@ def estimated_end(
     if remaining is None:
         return End(words="No forecast: the launch has not reported how much work is left.")
     to_go: tuple[float, ...] = (remaining,) * 3  # units: as is likely, at least and at most
-    if deciding is not None and deciding.forecast is None:
-        at_most = counted(deciding.standing.cap, deciding.standing.unit)
-        return End(words=f"When every pair is decided. There is no forecast yet; the cap is {at_most}.")
-    if deciding is not None and deciding.forecast is not None:
-        dialogues = sum(group.completed for group in groups)
+    if deciding is not None:
+        forecast, dialogues = deciding.forecast, sum(group.completed for group in groups)
+        if forecast is None:
+            at_most = counted(deciding.standing.cap, deciding.standing.unit)
+            return End(words=f"When every pair is decided. There is no forecast yet; the cap is {at_most}.")
         a_unit = dialogues / len(ended) if dialogues and ended else 1.0
-        forecast = deciding.forecast
         to_go = forecast.expected / a_unit, forecast.low / a_unit, forecast.high / a_unit
     since = max(now - HOUR, min(began or 0.0, now))
     count = sum(since <= at <= now for at in ended)

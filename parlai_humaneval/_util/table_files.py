@@ -121,7 +121,7 @@ def _read(path: Path, error: type[HumanevalError], fewest: int) -> pd.DataFrame 
     except DataError as fault:
         raise error(fault, where=path) from fault
     except (ValueError, csv.Error, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as fault:
-        raise error(f"{path} cannot be read: {fault}") from fault
+        raise error(f"{path} cannot be read: {fault}") from fault  # the last is zipfile's, of a compression it lacks
 
 
 def _inspect_log(file: IO[bytes]) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class ChatReply(BaseModel, frozen=True):
 
 def read_whole(body: bytes) -> ChatReply:
     whole = _Answer.model_validate_json(body)
-    choice = min(whole.choices, key=lambda choice: choice.index or 0)
+    choice = min(whole.choices or [_Choice()], key=lambda choice: choice.index or 0)
     message = _Words.model_validate(choice.message)
     return ChatReply(
         text=message.text() or message.refusal or "",

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+import parlai_humaneval
 from parlai_humaneval._util.data_files import FASTEST, DataError, read_json, read_jsonl, read_text, read_yaml, validated
 from parlai_humaneval._util.errors import HumanevalError
 
@@ -110,3 +111,10 @@ def test_every_word_of_both_parsers_for_a_fault_of_yaml_is_put_in_plain_ones(tmp
         for loader in (FASTEST, yaml.SafeLoader):
             with pytest.raises(DataError, match=r"line \d: not YAML \(expected .*\): \S"):
                 read_yaml(path, loader=loader)
+
+
+def test_files_of_ours_can_be_read_without_libyaml() -> None:
+    """PyYAML's parser in C takes more than that in Python, which is all that some systems have."""
+    for path in Path(parlai_humaneval.__file__).parent.rglob("*.yaml"):
+        with path.open(encoding="utf-8") as file:
+            assert list(yaml.parse(file, Loader=yaml.SafeLoader)), path

@@ -151,7 +151,7 @@ async def test_fixed_studies_are_registered_too(data_dir: Path, tmp_path: Path) 
         await whole_dialogue(run, "w1")
         await eventually(run.is_done)
     (one,) = report_of(data_dir).facts.registered
-    assert one.words == f"The study was registered as {facts.name}; it went as registered."
+    assert one.words == f"The study was registered as {facts.name}; it followed the registration."
 
 
 def test_what_a_program_sets_gives_way_to_what_was_registered(tmp_path: Path) -> None:

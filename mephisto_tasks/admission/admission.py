@@ -275,7 +275,7 @@ def load_eligibility(
         raise ConfigError(f"{what}{'' if given else ', nor any other'}", where=f"{PREFIX}qualifications", **advice)
     found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
     if new := ", ".join(name for name in rules.across_tasks if name not in known):
-        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. A task counts once it has been launched.")
+        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. The rule covers launched tasks only.")
     checked_here = frozenset(name for name in named if name in held_here)
     return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])
 

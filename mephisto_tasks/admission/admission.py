@@ -170,7 +170,7 @@ class PracticeRule(Rule):
         practice = self._study.config.onboarding_qualification
         if not practice or not visitor.worker.is_disqualified(practice):
             return None
-        why = f"failed the practice {practice} (parlai-humaneval workers reset-practice lets them try again)"
+        why = f"failed the practice round {practice} (parlai-humaneval workers reset-practice lets them try again)"
         is_paid = self._study.config.payment.practice > 0
         words = PRACTICE_FAILED_PAID if is_paid else PRACTICE_FAILED
         if self._reset:

@@ -169,7 +169,7 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
     good, name = good_replies(run), pseudonym(run, "clumsy")
     async with Rater(run, "clumsy", "clumsy-1") as rater:
         early = command(run, "reset-practice", name, "--task-name", run.task_name)
-        assert early.output.splitlines()[0] == f"error: {name}: did not fail the practice of task 'test-task'"
+        assert early.output.splitlines()[0] == f"error: {name}: did not fail the practice round of task 'test-task'"
         await rater.practise([*WRONG, *WRONG], good)
         await rater.client.submit_onboarding()
     refused = await refusal(run, "clumsy", "2")

@@ -190,7 +190,7 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     done = command(tmp_path / "all.json", "--force")
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == right
-    assert "only other questions" not in done.stdout
+    assert "only questions that have no ticks" not in done.stdout
     ratings = read_tables(command.out).ratings
     assert {*ratings["minimum"], *ratings["maximum"]} == {0, 1}
 

@@ -416,8 +416,8 @@ def _near_models(tables: columns.Tables) -> list[str]:
         typo = counts[rare] * 10 <= counts[common] and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
         if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
             told.append(
-                f"{visible(rare)} (rows: {counts[rare]:,}) and {visible(common)} (rows: {counts[common]:,}) count as two models. "
-                f"If they are the same model, repeat the import with {vocabulary.map_option('model', [rare], common)}."
+                f"{visible(rare)} (rows: {counts[rare]:,}) and {visible(common)} (rows: {counts[common]:,}) count as two "
+                f"models. If they are the same model, repeat the import with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 

@@ -417,7 +417,7 @@ def _near_models(tables: columns.Tables) -> list[str]:
         if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
             told.append(
                 f"{visible(rare)} (rows: {counts[rare]:,}) and {visible(common)} (rows: {counts[common]:,}) count as two "
-                f"models. If they are the same model, repeat the import with {vocabulary.map_option('model', [rare], common)}."
+                f"models. If both are the same, repeat the import with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 

@@ -358,7 +358,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
         lines += [
-            *_wrapped(f"Every plan can distinguish any two of the {plans[0].models} models, with corrected p-values."),
+            *_wrapped(f"With every plan, corrected p-values can distinguish any two of the {plans[0].models} models."),
             "",
         ]
     for note in comparison_notes(plans):

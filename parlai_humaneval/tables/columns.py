@@ -50,7 +50,7 @@ class CleanedLabels:
         cells = "1 cell" if count == 1 else f"{count:,} cells"
         return (
             f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at either end, accents in "
-            "another Unicode form, or “.0” after a whole number. They were cleaned up, so each name has one spelling."
+            "another Unicode form, or “.0” after a whole number. The cells were cleaned, so each name has one spelling."
         )
 
 

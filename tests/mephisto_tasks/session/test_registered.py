@@ -68,7 +68,7 @@ async def test_a_launch_takes_what_was_registered_and_the_report_repeats_it(
     (one,) = document.facts.registered
     programs = "8 of its raters were simulated"  # as all are of this test
     assert (one.digest, one.deviations) == (facts.digest, [programs])
-    words = f"The study was registered as {facts.digest[:12]}, and differs from the registration: {programs}."
+    words = f"The study was registered as {facts.digest[:12]}, but differs from the registration: {programs}."
     assert one.words == words
     assert words in document.sentence()
     assert document.to_json()["facts"]["registered"][0]["digest"] == facts.digest
@@ -124,7 +124,7 @@ async def test_a_registration_holds_for_later_launches_and_a_raised_cap_is_told(
     with pytest.raises(ConfigError, match=f"began as {facts.name}, and has collected 4 answers"):
         async with start(prereg=str(tmp_path / "other.md")):
             pass
-    raised = "and differs from the registration: max_dialogues was 4 and is now 5."
+    raised = "but differs from the registration: max_dialogues was 4 and is now 5."
     async with start(**{**DECIDED, "max_dialogues": 5}, seed=None) as run:
         assert run.study.config.seed == 5, "nobody need name the registered seed again"
         (one,) = report_of(data_dir).facts.registered  # before anybody answers
@@ -151,7 +151,7 @@ async def test_fixed_studies_are_registered_too(data_dir: Path, tmp_path: Path) 
         await whole_dialogue(run, "w1")
         await eventually(run.is_done)
     (one,) = report_of(data_dir).facts.registered
-    assert one.words == f"The study was registered as {facts.name}; it went as registered."
+    assert one.words == f"The study was registered as {facts.name} and followed the registration."
 
 
 def test_what_a_program_sets_gives_way_to_what_was_registered(tmp_path: Path) -> None:

@@ -326,12 +326,12 @@ TURNS = said_tables().turns.drop_duplicates(["turn", "position"]).to_dict("recor
 
 
 def test_simulated_raters_in_a_registered_study_are_a_deviation() -> None:
-    """Guards “it went as registered”: programs among people are named where it says how the study went."""
+    """Guards “followed the registration”: programs among people are named where it says how the study went."""
     registered = Preregistration(technique="sata", question="", settings={"seed": 5})
     settings = json.dumps({"seed": 5, "prereg": registered.canonical})
     people = [dialogue(number, settings=settings, simulated=0) for number in range(2)]
     (one,) = facts(with_tables(dialogues=people)).registered
-    assert one.words.endswith("; it went as registered.")
+    assert one.words.endswith(" and followed the registration.")
     program = dialogue(2, settings=settings, worker_id="demo", simulated=1)
     (one,) = facts(with_tables(dialogues=[*people, program])).registered
-    assert one.words.endswith(", and differs from the registration: 1 of its raters was simulated.")
+    assert one.words.endswith(", but differs from the registration: 1 of its raters was simulated.")

@@ -43,6 +43,7 @@ from mephisto_tasks.config.task import ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
+from mephisto_tasks.storage.results import flat
 from parlai_humaneval._util.data_files import not_yaml, read_yaml
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.techniques.registry import technique, techniques
@@ -217,12 +218,12 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         preset = read_yaml(task_dir(task) / "hydra_configs" / "conf" / "base.yaml")["mephisto"]["blueprint"]
         is_preset = composed.mephisto.blueprint.judgements_per_group == preset["judgements_per_group"]
         composed.mephisto.blueprint.keep_pairs = is_preset and not any(name_of(one) == _AMOUNT for one in overrides)
-    needed = sorted(key for key in OmegaConf.missing_keys(composed) if not key.endswith(_OPTIONAL))
+    needed = sorted(key for key in _missing(composed) if not key.endswith(_OPTIONAL))
     needed += _needed_by_crowd(composed)
     if needed:
         place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
-        lacking = " ".join(f"{short_name(key)}=…" for key in needed)
-        names = tuple(short_name(key) for key in needed)
+        names = [short_name(key) for key in needed]
+        lacking = " ".join(f"{name}=…" for name in names)
         raise MissingSettings(names, f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
     composed.mephisto.task.task_reward = composed.mephisto.task.task_reward  # a number in what Mephisto stores
     _check_bounds(composed, task)
@@ -257,7 +258,7 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
             warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
             composed = compose(config_name=config_name, overrides=[search, *map(_letter_by_letter, overrides)])
         _on_this_machine(composed)
-        OmegaConf.missing_keys(composed)
+        _missing(composed)
     except yaml.YAMLError as error:  # of a file beside the conf: the conf itself was read before
         mark = getattr(error, "problem_mark", None)
         raise not_yaml(error, config_dir if mark is None else Path(mark.name), error=ConfigError) from error
@@ -348,6 +349,12 @@ def _check_bounds(config: DictConfig, task: str) -> None:
             model.model_validate(values)
         except pydantic.ValidationError as error:
             raise explained(error, task) from error
+
+
+def _missing(config: DictConfig) -> list[str]:
+    """Settings without a value. Raises OmegaConf's error for one that takes the value of another which is not there."""
+    settings = flat(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]  # it is no list
+    return [name for name, value in settings.items() if value == "???" or (isinstance(value, list) and "???" in value)]
 
 
 def _needed_by_crowd(config: DictConfig) -> list[str]:

@@ -62,14 +62,19 @@ def copied(settings: Settings, parent: Node | None = None) -> Settings:
 NEW_MAPPING, NEW_LIST, NEW_VALUE = OmegaConf.create({}), OmegaConf.create([]), AnyNode(None)
 
 
-def created(data: Any, key: str | int | None = None, parent: Node | None = None) -> Any:
-    """As OmegaConf's settings of what was read as JSON: six times as quick."""
+def created_quickly(text: str) -> Container:
+    """In the place of OmegaConf's settings of a text, as Mephisto keeps them of each launch: six times as quick."""
+    settings: Container = _created(yaml.load(text, quick_loader()))
+    return settings
+
+
+def _created(data: Any, key: str | int | None = None, parent: Node | None = None) -> Any:
     made = copied(NEW_MAPPING if isinstance(data, dict) else NEW_LIST if isinstance(data, list) else NEW_VALUE, parent)
     made._metadata.key = key
     if isinstance(data, dict):
-        made.__dict__["_content"] = {name: created(value, name, made) for name, value in data.items()}
+        made.__dict__["_content"] = {name: _created(value, name, made) for name, value in data.items()}
     elif isinstance(data, list):
-        made.__dict__["_content"] = [created(value, place, made) for place, value in enumerate(data)]
+        made.__dict__["_content"] = [_created(value, place, made) for place, value in enumerate(data)]
     else:
         made.__dict__["_val"] = data
     return made

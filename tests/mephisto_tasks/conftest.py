@@ -129,7 +129,7 @@ def _confs_are_composed_once() -> Iterator[None]:
         patch.setattr(OmegaConf, "load", composing.load_once)
         patch.setattr(omegaconf._utils, "get_yaml_loader", composing.quick_loader)
         patch.setattr(omegaconf.omegaconf, "get_omega_conf_dumper", lambda: composing.QuickDumper)
-        patch.setattr(task_run, "OmegaConf", SimpleNamespace(create=composing.created))
+        patch.setattr(task_run, "OmegaConf", SimpleNamespace(create=composing.created_quickly))
         yield
 
 

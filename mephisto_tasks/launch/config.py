@@ -120,16 +120,14 @@ def documented() -> list[tuple[Section, type[BaseModel]]]:
 
 
 def choices(word: str) -> list[str]:
-    folders = [SHARED_CONFS, *conf_folders()]
-    return sorted({path.stem for folder in folders for path in (folder / word).glob("*.yaml")})
+    return sorted({path.stem for folder in (SHARED_CONFS, *conf_folders()) for path in (folder / word).glob("*.yaml")})
 
 
 def where_it_goes(full: str) -> list[str]:
     """The words with which there is this setting, such as ``place=NAME``; none where it does not depend on them."""
-    section = full.split(".")[1]
-    if section not in _CHOSEN_BY:
+    word = _CHOSEN_BY.get(full.split(".")[1])
+    if word is None:
         return []
-    word = _CHOSEN_BY[section]
     known = {ARCHITECT_TYPE: "here", **{crowd.provider_type: crowd.place for crowd in crowds()}}
     kinds = [known.get(kind, kind) for kind in mephisto_settings().get(full, [])]
     return [f"{word}={kind}" for kind in sorted(kinds) if kind in choices(word)]
@@ -360,8 +358,8 @@ def _missing(config: DictConfig) -> list[str]:
 def _needed_by_crowd(config: DictConfig) -> list[str]:
     if _is_local(config):
         return []
-    architect = config.mephisto.architect
-    needed = [] if crowd_in(config).stand_in() or architect.public_url else ["mephisto.architect.public_url"]
+    is_reached = crowd_in(config).stand_in() or config.mephisto.architect.public_url
+    needed = [] if is_reached else ["mephisto.architect.public_url"]
     blueprint = config.mephisto.blueprint
     if PACKAGED in (blueprint.get("dialogues") or ()):
         needed.append(BLUEPRINT + "dialogues")  # nobody pays for judgements of our samples
@@ -372,8 +370,7 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
 def _is_local(config: DictConfig) -> bool:
     provider = config.mephisto.provider
     known = {name: provider[name] for name in provider if not OmegaConf.is_missing(provider, name)}
-    is_near = crowd_in(config).is_near(known)
-    return bool(is_near or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
+    return bool(crowd_in(config).is_near(known) or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
 
 
 def _on_this_machine(config: DictConfig) -> None:
@@ -385,8 +382,7 @@ def _on_this_machine(config: DictConfig) -> None:
         return
     if OmegaConf.is_missing(mephisto.architect, "public_url"):
         mephisto.architect.public_url = ""
-    sites = list(mephisto.architect.get("frame_sites") or ())
-    mephisto.architect.frame_sites = [*sites, stand_in]
+    mephisto.architect.frame_sites = [*(mephisto.architect.get("frame_sites") or ()), stand_in]
 
 
 def _check_address(config: DictConfig) -> None:

@@ -139,8 +139,7 @@ def session_for(requester_name: str) -> boto3.Session:
     with asking("use the AWS keys of the environment"):
         has_profile = profile in session.available_profiles
         if not (has_profile or keys_in_environment()):
-            no_keys = NO_KEYS.format(whom=f"the requester {profile!r}")
-            raise MTurkError(f"cannot ask MTurk: {no_keys}{closed()}")
+            raise MTurkError(f"cannot ask MTurk: {NO_KEYS.format(whom=f'the requester {profile!r}')}{closed()}")
         return boto3.Session(None, None, None, REGION, session, profile if has_profile else None)
 
 

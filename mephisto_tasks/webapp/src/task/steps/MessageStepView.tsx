@@ -55,7 +55,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer, onUpload }
           <div key={group} role="group" aria-labelledby={`group-${index}`} className={`cluster ${styles.group}`} data-keyed={keyed ? "" : undefined}>
             <div className={`cluster soft ${styles.head}`}>
               <h2 id={`group-${index}`}>{group}</h2>
-              {shared !== null && <span>{shared}</span>}
+              {shared !== null && <bdi>{shared}</bdi>}
               {keyed && altChooses() && (
                 <span className={`soft ${stepStyles.keys}`}>{t("Keys: {keys} (plus Alt while typing).", { keys: keyRange(actions.length) })}</span>
               )}

@@ -170,7 +170,7 @@ class PracticeRule(Rule):
         practice = self._study.config.onboarding_qualification
         if not practice or not visitor.worker.is_disqualified(practice):
             return None
-        why = f"failed the practice {practice} (parlai-humaneval workers reset-practice lets them try again)"
+        why = f"failed the practice round {practice} (parlai-humaneval workers reset-practice lets them try again)"
         is_paid = self._study.config.payment.practice > 0
         words = PRACTICE_FAILED_PAID if is_paid else PRACTICE_FAILED
         if self._reset:
@@ -275,7 +275,7 @@ def load_eligibility(
         raise ConfigError(f"{what}{'' if given else ', nor any other'}", where=f"{PREFIX}qualifications", **advice)
     found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
     if new := ", ".join(name for name in rules.across_tasks if name not in known):
-        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. A task counts once it has been launched.")
+        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. The rule covers launched tasks only.")
     checked_here = frozenset(name for name in named if name in held_here)
     return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])
 

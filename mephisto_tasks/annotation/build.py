@@ -230,9 +230,9 @@ def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
     each = 1 if config.workers.pair_once else config.items_per_worker_and_group
     if config.is_decided and each is not None and each < config.items_per_unit:
         yield (
-            f"Each rater judges at most {counted(each, 'item')} of every open pair of models. As pairs are decided, "
-            f"assignments become shorter, down to {counted(each, 'item')}. The pay is the same. If this costs too much, "
-            "raise items_per_worker_and_group."
+            f"Each rater judges at most {counted(each, 'item')} for each open pair of models. As pairs are decided, "
+            f"assignments become shorter, down to {counted(each, 'item')}. The pay is the same. If shorter assignments cost "
+            "too much, raise items_per_worker_and_group."
         )
 
 

@@ -204,8 +204,8 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     possible = sum(one * other for one, other in pairing.dialogues_of_pairs(dialogues, groups).values())
     if len(items) < min(possible, pairing.ALL_PAIRINGS):
         say(
-            f"Raters compare only dialogues that begin alike or are listed as a pair in a file: {len(items):,} of "
-            f"{possible:,} possible pairs. To compare any two dialogues, set pairing=any",
+            f"Raters compare only dialogues that have the same beginning or are listed as a pair in a file: "
+            f"{len(items):,} of {possible:,} possible pairs. To compare any two dialogues, set pairing=any",
             err=True,
         )
     fewest = min(Counter(item.cell for item in items).values(), default=wanted)
@@ -218,13 +218,13 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     parted = pairing.parted_pairs(dialogues, groups, enough) if config.pairing == "auto" else None
     if parted is not None:
         models, kind, count = parted
-        what = "pairs of the file" if kind == "given" else "answers to the same question"
+        what = "pairs that the file lists" if kind == "given" else "answers to the same question"
         why = f"there are only {count} such pairings" if count < wanted else "some dialogues have no partner"
         number = "max_dialogues" if config.is_decided else "judgements_per_group"
         fewer = f" and {number}={count}" * (count < wanted)
         say(
-            f"{what} are not kept together for {' vs '.join(models)}: {wanted} judgements are needed, but {why}. To keep "
-            f"them together, set pairing={kind}{fewer}",
+            f"{what} are not shown side by side for {' vs '.join(models)}: {wanted} judgements are needed, but {why}. "
+            f"To show them side by side, set pairing={kind}{fewer}",
             err=True,
         )
     # Pairs of self-chats and of dialogues with people are counted and reported apart (Smith et al. 2022, §3.1.3).

@@ -236,7 +236,7 @@ class ChatStudy(engine.Study):
         now = self.unit_words.whole_in_words
         if now != before:
             self.remarks.append(
-                f"From now on, each rater gets only one {now}, because no more groups are left. The instructions on the "
+                f"From now on, each rater gets only one {now}, because no other groups are left. The instructions on the "
                 f"page say {before} until the next launch. The pay is the same."
             )
         return steered

@@ -75,7 +75,7 @@ def demo(
     port = port if port is not None else 0 if raters else PORT
     who = "You are the rater. A link to open in your browser will appear in a few seconds."
     if raters is not None:
-        who = f"You do not need to do anything: {counted(raters, 'simulated rater')} will rate, and you will get the report."
+        who = f"{counted(raters, 'simulated rater')} will do all the work, and you will get the report."
     click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     _check_at_once(entry, models, port, chosen)
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
@@ -292,7 +292,7 @@ def try_model(
         click.echo(f"\n{given.name} against {opponent}. Send this link to at most {limit} people:\n\n  {link}\n")
         if not opens_elsewhere(run.url):
             click.echo(
-                "The link only works on this machine. To let others on your network open it, use --host 0.0.0.0.\n"
+                "The link works only on this machine. To let others on your network open it, use --host 0.0.0.0.\n"
             )
         show_code(link)
         click.echo("Press Ctrl-C to end the study and see which model is ahead.\n")

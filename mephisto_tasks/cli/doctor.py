@@ -138,12 +138,12 @@ def lines(findings: Sequence[Finding]) -> list[tuple[str, Status, str]]:
 def closing_sentence(findings: Sequence[Finding]) -> str:
     wrong = list(dict.fromkeys(finding.what for finding in findings if finding.status == "error"))
     if wrong:
-        return f"Please fix these as described in the lines marked “wrong”: {', '.join(wrong)}."
+        return f"The lines marked “wrong” explain how to fix these problems: {', '.join(wrong)}."
     if any(finding.status == "warning" for finding in findings):
         of_crowds = [finding.found for finding in findings if finding.what.startswith(PROVIDER)]
         if any("no launch is following it" in found for found in of_crowds):
             return "A study is open on a crowd's site, but no launch is watching it. See the lines marked “look”."
-        return "Everything works. Lines marked “look” matter only if you need the feature that they name."
+        return "Everything works. You can ignore a line marked “look” unless you need the feature that it names."
     return "Everything works. To see it in action: parlai-humaneval demo"
 
 

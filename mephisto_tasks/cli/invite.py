@@ -239,7 +239,7 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         raise InvitationError(what, try_="launch it with place=link")
     if not opens_elsewhere(running):
         click.echo(
-            "These links only work on this machine. To make them work elsewhere, launch with hostname=0.0.0.0 (on your "
+            "These links work only on this machine. For links that work elsewhere, launch with hostname=0.0.0.0 (on your "
             "network) or public_url=https://… (anywhere).",
             err=True,
         )

@@ -41,7 +41,7 @@ _APART = frozenset(
 )
 """Settings that a try-out on this machine, with embedded models, does not take over; so it is with all of crowds."""
 WRONG_LINK = "This link is not valid. Use the link that `parlai-humaneval new` printed when it last started."
-NOT_FROM_HERE = "Requests are only accepted from this page."
+NOT_FROM_HERE = "Only this page can send requests."
 # A launch in its temporary folder, which ends, and takes the folder away, with the process that holds its input open.
 _WITH_ITS_PARENT = """import os, runpy, shutil, sys, threading
 

@@ -277,7 +277,7 @@ def show(books: Books) -> None:
     for account in books.accounts:
         if account.resumed:
             begun = counted(len(account.resumed), "payment")
-            click.echo(f"Payments from an earlier run whose outcome is unknown: {begun}. --send checks these first.")
+            click.echo(f"Payments from an earlier run whose outcome is unknown: {begun}. --send checks them first.")
         for payment in account.to_send:
             click.echo(f"  {payment.kind:<8}  {payment.money:>8}  {payment.worker}  {payment.why}")
     for note in books.notes:
@@ -312,7 +312,7 @@ def show_remaining(books: Books) -> None:
         unpaid = f"if it was not paid, run this again after {until}" if until else f"--by-hand unpaid {payment.token}"
         click.echo(
             f"Unknown: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended while it was sending "
-            "this payment, so it is not sent again. Check on the crowd's site whether it was paid, and record the result: "
+            "this payment, which is not sent again. Check on the crowd's site whether it was paid, and record the result: "
             f"--by-hand paid {payment.token}, or {unpaid}"
         )
     for one in books.remaining:
@@ -320,7 +320,7 @@ def show_remaining(books: Books) -> None:
     written = sorted({payment.words for payment in books.payments if payment.state == "written"})
     for where in written:
         file = on_one_line(where, LONGEST) or "a file"
-        click.echo(f"Payments written to {file}. Pay them by hand, and record what you paid with --settled PSEUDONYM.")
+        click.echo(f"Payments written to {file}. Pay raters by hand, and record each payment with --settled PSEUDONYM.")
     for clause in books.not_asked:
         click.echo(sentence(clause))
     if not (books.remaining or books.to_send or books.in_between or books.not_asked or written):

@@ -255,8 +255,8 @@ class _MainStudy:
         if self.served is None or stop["max_dialogues"] <= self.served:
             return stop
         self.remarks.append(
-            f"The cap is {self.served:,}, because the dialogues do not allow more judgements. Otherwise it would be "
-            f"{stop['max_dialogues']:,}."
+            f"The cap is {self.served:,}, because there are too few dialogues for more judgements. "
+            f"Otherwise, the cap would be {stop['max_dialogues']:,}."
         )
         return until_decided(self.inputs, self.margin, self.served, self.replicates)
 

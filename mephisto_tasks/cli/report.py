@@ -167,7 +167,7 @@ def list_tasks(data_dir: Path, as_json: bool) -> None:
     if as_json:
         say_json({"tasks": names}, indent=None)
         return
-    click.echo("Name one of these with --task-name:" if names else f"There is no task in {data_dir} yet.")
+    click.echo("Name one of these tasks with --task-name:" if names else f"There is no task in {data_dir} yet.")
     for name in names:
         click.echo(f"  {name}")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Kind
 
 
-PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial)."
+PARTIAL = "With --include-partial, answered turns of unfinished dialogues also count."
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Wanted:
                 click.echo(f"All dialogues, to search and filter → {viewer}")
             else:
                 click.echo(
-                    "The dialogue viewer has not been built. Run `make install` in a clone of the repository to build it."
+                    "The dialogue viewer has not been built. To build it, run `make install` in a clone of the repository."
                 )
 
     @contextmanager

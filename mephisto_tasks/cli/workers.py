@@ -253,7 +253,7 @@ def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name:
     with opened_database(data_dir) as db:
         left = reset(db, task_name, whom)
     for known in whom:
-        click.echo(f"{known.pseudonym} can try the practice again.")
+        click.echo(f"{known.pseudonym} can try the practice round again.")
     for pseudonym in left:
         words = f"{pseudonym}: the crowd provider still lists the rater as disqualified. Revoke that there too."
         click.echo(words, err=True)

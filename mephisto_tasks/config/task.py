@@ -148,8 +148,8 @@ class PaymentConfig(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """Pay for unfinished work: in proportion to the part that is done, the full reward, or nothing. With pro_rata,
     people are paid for all of the time that they gave."""
     practice: float = Field(default=0.0, ge=0, le=1000)
-    """Pay for raters who only did the practice, in the currency of task_reward. Raters who fail the practice have
-    worked too, and some sites require that they are paid."""
+    """Pay for raters who only did the practice round, in the currency of task_reward. Raters who fail the practice
+    round have worked too, and some sites require that they are paid."""
     minimum: float = Field(default=8.0, ge=0, le=1000)
     """Warn about raters who earn less than this per hour, in the currency of task_reward. The warning tells you early
     that an assignment takes longer than its reward covers."""

@@ -222,7 +222,7 @@ def done_words(done: int, wanted: int | None, deciding: DecidingNow | None) -> s
 def inside_words(inside: Sequence[Inside]) -> str:
     """“3 inside (1 in the practice)”."""
     practising = sum(one.phase == "practice" for one in inside)
-    return f"{len(inside):,} active" + (f" ({practising} in the practice)" if practising else "")
+    return f"{len(inside):,} active" + (f" ({practising} in the practice round)" if practising else "")
 
 
 Ending = Literal["done", "failed", "left", "closed", "nothing"]

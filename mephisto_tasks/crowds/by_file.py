@@ -22,8 +22,8 @@ from parlai_humaneval._util.text import csv_text
 FOLDER = "payments"  # in the study's folder
 BY_HAND_FILE = "_owed"  # begins as no site's name can
 BY_HAND = (
-    "You pay {total} of this by hand. --send writes a list of raters and amounts to {folder}, and marks these payments "
-    "as written in the ledger. Once you have paid a rater, record it with --settled"
+    "You must pay {total} by hand. --send writes a list of raters and amounts to {folder}, and marks these payments "
+    "as written in the ledger. Once you have paid a rater, record the payment with --settled"
 )
 _NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")  # how the names of our files end
 

@@ -356,7 +356,7 @@ class Crowd:
         from mephisto_tasks.admission.admission import PREFIX
 
         unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
-        return [f"Nothing here checks that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
+        return [f"A launch does not check that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
         """What to do about such rules, as a clause."""

@@ -107,7 +107,7 @@ def settings_of_technique(task: str, conf: str = PLAIN) -> dict[str, Setting]:
         full_name=CONF,
         topic="The study",
         default=PLAIN,
-        description="The config file to start from. Choose local unless you want a paper's settings.",
+        description="Config file to start from. Choose “local” unless you want a paper's settings.",
         allowed=f"one of: {', '.join(_confs(task))}",
         example=f"{CONF}={PLAIN}",
     )

@@ -264,7 +264,7 @@ def mended_statuses(data_dir: Path, task_name: str) -> list[str]:
         for one in repair(data_dir, task_name):
             logger.warning("an earlier launch of %s was killed: %s; now it counts as completed", task_name, one)
     except ResultsError as error:
-        return [f"{error}. Until this is repaired, the crowd provider may count completed work as unfinished."]
+        return [f"{error}. Until the statuses are repaired, the crowd provider may count completed work as unfinished."]
     return []
 
 

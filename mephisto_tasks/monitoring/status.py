@@ -250,7 +250,7 @@ def estimated_end(
     likely, low, high = count / span, (sqrt(count) - 1) ** 2 / span, (sqrt(count) + 1) ** 2 / span
     at, earliest, latest = (now + units / rate for units, rate in zip(to_go, (likely, high, low), strict=True))
     if at - now > LONGEST:
-        return End(words=f"Months away at the current rate ({count} in {hour}).")
+        return End(words=f"At the current rate ({count} in {hour}), the study will take months.")
     first, last = _clock(earliest, now), _clock(latest, now)
     words = f"About {_clock(at, now)}{'' if first == last else f', likely between {first} and {last}'}"
     foreseen = "" if deciding is None else " and the forecast is right"

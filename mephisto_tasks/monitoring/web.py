@@ -146,7 +146,7 @@ PUBLIC_FILES = ("report.css", "live.js")
 
 WRONG_LINK = "This link is not valid. Use the link that `parlai-humaneval watch --page` printed when it last started."
 WRONG_HOST = "This page can only be opened on this machine, at its own address."
-NOT_FROM_HERE = "Orders are only accepted from this page."
+NOT_FROM_HERE = "Only this page can send orders."
 
 
 @dataclass(frozen=True)

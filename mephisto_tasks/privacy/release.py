@@ -283,7 +283,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         kept = [record for record in records if record.simulated or not people_of([record]) & set(found.uncovered)]
         if gone := len(records) - len(kept):
             many = counted(gone, "record")
-            left_out.append(f"{many} with words or answers by people who did not agree to a release.")
+            left_out.append(f"{many} with words or answers from people who did not agree to a release.")
         records = kept
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)

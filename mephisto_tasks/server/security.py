@@ -289,7 +289,7 @@ OF_ALL_BURST = 30.0
 """Of all pages together: a fault of the page itself shows on each of them, and a few reports tell of it."""
 WAITING = 30  # Most reports that wait to be written, where a terminal stands still or a disk is slow
 TOO_MANY_ERRORS = "Too many errors were reported, so this one was not recorded."
-NOT_OF_A_PAGE = "Only a page that takes part in the study can report an error, with its agent's token."
+NOT_OF_A_PAGE = "To report an error, a page must take part in the study and send its agent's token."
 
 
 class PageErrors:

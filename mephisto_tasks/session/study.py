@@ -56,7 +56,7 @@ def waits_for(raters: int) -> list[str]:
 
     return [
         f"An earlier launch interrupted {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for "
-        "these raters to return, and then continues."
+        "interrupted raters to return, and then continues."
     ]
 
 
@@ -68,7 +68,7 @@ def until_decided(standing: StoppingStatus, what: str) -> str:
         if standing.cap < LITTLE * of_a_pair
         else ""
     )
-    return f"{what.capitalize()} are collected until every pair of models has a decision, at most {standing.cap:,}{little}:"
+    return f"{what.capitalize()} are collected until each pair of models is decided (at most {standing.cap:,}){little}:"
 
 
 P = TypeVar("P")

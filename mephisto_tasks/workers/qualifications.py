@@ -142,7 +142,7 @@ def reset_practice(db: Any, task_name: str, workers: Collection[KnownWorker], wh
         if not worker.is_disqualified(qualification) and worker.get_granted_qualification(failed_name) is None
     ]
     if passed:
-        raise PracticeError(f"did not fail the practice of task {task_name!r}", where=f"{', '.join(passed)}")
+        raise PracticeError(f"did not fail the practice round of task {task_name!r}", where=f"{', '.join(passed)}")
     left = []
     for known, worker in found:
         # Written first: what comes before it does not count, even if this ends here.

@@ -125,11 +125,11 @@ def _pairings(
             if pairing == kind == "given" and not matched:
                 raise NotEnough(
                     f"pairing=given compares the pairs that a file lists, but no file lists a pair of {' vs '.join(models)}",
-                    try_="set pairing=auto, pairing=same_start (dialogues that begin alike) or pairing=any (all with all)",
+                    try_="set pairing=auto, pairing=same_start (the same beginning) or pairing=any (all with all)",
                 )
             if pairing == kind and wanted > len(matched):
                 fewer = f"set judgements_per_group={len(matched)} or less, or " * bool(matched)
-                why = "begin alike" if kind == "same_start" else "are listed as pairs in the file"
+                why = "have the same beginning" if kind == "same_start" else "are listed as pairs in the file"
                 raise NotEnough(
                     f"{wanted} judgements of {' vs '.join(models)} are needed, but only {len(matched)} pairings {why}",
                     try_=(f"{fewer}collect more dialogues", "or compare all with all: pairing=any"),

@@ -231,7 +231,7 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[:-1] == [
         "Demo of PW-Turn: raters see two replies at every turn, choose one and write why.",
-        "You do not need to do anything: 2 simulated raters will rate, and you will get the report.",
+        "2 simulated raters will do all the work, and you will get the report.",
         "Loading ParlAI and Mephisto…",
         "Preparing the study…",
         "Loading the models…",

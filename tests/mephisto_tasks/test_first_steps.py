@@ -153,7 +153,7 @@ def test_what_is_right_stands_together_and_what_is_not_by_itself() -> None:
         ("Port", "error", "taken\n→ --port"),
     ]
     assert closing_sentence([right]).startswith("Everything works. ")
-    assert closing_sentence([right, look]).startswith("Everything works. Lines")
+    assert closing_sentence([right, look]).startswith("Everything works. You can ignore a line")
     assert closing_sentence([right, look, wrong]).endswith(": Port.")
 
 
@@ -162,7 +162,7 @@ def test_the_check_fails_where_something_is_broken(tmp_path: Path) -> None:
     (tmp_path / "database.db").write_text("no database")
     done = CliRunner().invoke(main, ["doctor", "--port", "65000", "--data-dir", str(tmp_path)])
     assert done.exit_code == 1
-    assert "Please fix these as described in the lines marked “wrong”: " in done.stdout
+    assert "The lines marked “wrong” explain how to fix these problems: " in done.stdout
     assert "Data directory" in done.stdout.splitlines()[-1]
     assert "ERROR" not in done.stdout + done.stderr
 

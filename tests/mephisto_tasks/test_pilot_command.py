@@ -122,7 +122,8 @@ def test_dialogues_that_are_there_bound_the_cap_and_are_not_paid(tmp_path: Path)
     facts, plan = read_preregistration(path), found["plan"]
     assert facts.settings["max_dialogues"] == plan["stop"]["max_dialogues"] == 400
     assert any(
-        "The cap is 400, because the dialogues do not allow more judgements" in remark for remark in found["remarks"]
+        "The cap is 400, because there are too few dialogues for more judgements" in remark
+        for remark in found["remarks"]
     )
     assert facts.judge.startswith("longer@")
     assert plan["n_workers"] * plan["inputs"]["dialogues_per_worker"] < plan["n_judgements_collected"] + 5

@@ -139,7 +139,7 @@ OTHERS_A_ROUND = 5
 SURE_AFTER = 2  # rounds in a row in which MTurk must say the same: what it answers may be some seconds old
 ENDED_OUTSIDE = (
     "%d HIT(s) are no longer offered, although this launch did not end them: somebody ended them by hand, or their "
-    "lifetime (task_lifetime_in_seconds) has expired. To offer this work again, stop the launch and launch again."
+    "lifetime (task_lifetime_in_seconds) has expired. To offer the work again, stop this launch and start a new one."
 )
 
 

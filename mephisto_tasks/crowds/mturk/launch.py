@@ -295,7 +295,7 @@ class MTurkLaunch(CrowdLaunch):
             country, _, part = code.partition("-")
             if part and country != COUNTRY_WITH_PARTS:
                 what = f"MTurk can filter by parts of {COUNTRY_WITH_PARTS} only, not {code!r}"
-                advice = f"write {country!r}, and ask for the part of the country in the practice"
+                advice = f"write {country!r}, and ask for the part of the country in the practice round"
                 raise ConfigError(what, where=f"{PREFIX}locales", try_=advice)
         sandbox = provider == SANDBOX
 

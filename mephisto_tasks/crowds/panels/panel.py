@@ -87,12 +87,12 @@ class PanelFile(BaseModel, extra="forbid"):
     title: Annotated[str, Field(min_length=1, max_length=60, description="The panel's name for raters.")]
     parameters: PanelParameters
     link: Annotated[str, Field(description="Query string of the study's link, for the panel's form.")] = ""
-    values: Annotated[list[str], Field(description="Values that a study sets as values.NAME.")] = []
+    values: Annotated[list[str], Field(description="Names of values that a study must set (values.NAME).")] = []
     redirects: dict[Literal["complete", "screened_out", "no_consent", "timed_out", "returned"], str] = {}
     statuses: Annotated[PanelStatuses, Field(description="The panel's names for the states of a submission.")] = (
         PanelStatuses()
     )
-    show_code: Annotated[bool, Field(description="Show the completion code for copying on the last page.")] = False
+    show_code: Annotated[bool, Field(description="Let raters copy the completion code from the last page.")] = False
 
     @model_validator(mode="after")
     def _sound(self) -> Self:

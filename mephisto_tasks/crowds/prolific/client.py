@@ -412,7 +412,7 @@ def which_token(name: str) -> str:
     """A sentence where there are two, of which one is used; else empty."""
     if not has_token(name) or not os.environ.get(TOKEN_ENV):
         return ""
-    return f"The token stored for {name} is used, not {TOKEN_ENV}: `parlai-humaneval requester forget {name}` changes that."
+    return f"The token stored for {name} overrides {TOKEN_ENV}. `parlai-humaneval requester forget {name}` deletes it."
 
 
 def has_token(name: str) -> bool:

@@ -100,7 +100,7 @@ class ProlificLaunch(LinkLaunch):
             self._asked = replace(self._asked, set_aside=held)
             quoted = quote.quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
         if lacks and screen_out[1]:
-            owed = "raters who fail the practice are asked to return their submission and are owed a bonus"
+            owed = "raters who fail the practice round are asked to return their submission and are owed a bonus"
             said.append(f"The workspace has no {store.SCREEN_OUT_FEATURE}, so {owed}.")
         elsewhere = done_elsewhere(self.data_dir, self.task_name, store.PROVIDER)
         remarks = [*said, *filter(None, (which_token(name), elsewhere, quoted.remark))]

@@ -221,7 +221,7 @@ def filters(
         try:
             made.append(_range(_filter(known, NUMBER), rules.min_approved, _MANY))
         except ConfigError:
-            remarks.append("Prolific does not list a filter for workers.min_approved, so nothing checks it.")
+            remarks.append("Prolific does not list a filter for workers.min_approved, so this rule is not checked.")
     return made, remarks
 
 

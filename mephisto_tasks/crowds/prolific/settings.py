@@ -29,7 +29,7 @@ class ProlificSettings(AccountSettings):
     raters_at_a_time and max_concurrent allow. Prolific can only add places, so a low number limits the cost if
     something goes wrong."""
     screen_out_pay: float = Field(default=0, ge=0)
-    """Pay that Prolific sends immediately to raters who fail the practice; 0: nothing. The page promises it. If the
+    """Pay that Prolific sends immediately to raters who fail the practice round; 0: nothing. The page promises it. If the
     workspace has no fixed screen-out payments, these raters are asked to return the submission, and are owed the same
     amount as a bonus."""
     screen_out_slots: int = Field(default=0, ge=0)

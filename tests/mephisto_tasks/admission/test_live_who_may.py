@@ -108,7 +108,7 @@ async def test_what_the_place_cannot_check_is_said_at_launch(
 ) -> None:
     """As it is, also where it names a file that passes for markup."""
     (remark,) = [one for one in run.study.remarks if "locales" in one]
-    assert remark.startswith("Nothing here checks that raters live in US")
+    assert remark.startswith("A launch does not check that raters live in US")
     run.study.remarks.append("people[/INST].csv names 1 twice.")
     announce(run)
     run.study.remarks.pop()
@@ -169,7 +169,7 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
     good, name = good_replies(run), pseudonym(run, "clumsy")
     async with Rater(run, "clumsy", "clumsy-1") as rater:
         early = command(run, "reset-practice", name, "--task-name", run.task_name)
-        assert early.output.splitlines()[0] == f"error: {name}: did not fail the practice of task 'test-task'"
+        assert early.output.splitlines()[0] == f"error: {name}: did not fail the practice round of task 'test-task'"
         await rater.practise([*WRONG, *WRONG], good)
         await rater.client.submit_onboarding()
     refused = await refusal(run, "clumsy", "2")
@@ -177,7 +177,7 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
     assert str(refused) == f"{PRACTICE_FAILED} {t(PRACTICE_AGAIN, command=again)}"
     assert (
         command(run, "reset-practice", name, "--task-name", run.task_name).output
-        == f"{name} can try the practice again.\n"
+        == f"{name} can try the practice round again.\n"
     )
     (line,) = [one for one in json.loads(command(run, "list", "--json").output) if one["worker"] == name]
     assert line["practice"] == "reset"

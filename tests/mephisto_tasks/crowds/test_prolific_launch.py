@@ -197,7 +197,7 @@ async def test_what_a_workspace_lacks_is_told_and_remembered(site: StandIn, data
         assert "no fixed screen-out payments" in said
         assert "no signed links" in said
     quote = await quoted(data_dir, *more)
-    assert "raters who fail the practice are asked to return their submission" in str(quote.remark)
+    assert "raters who fail the practice round are asked to return their submission" in str(quote.remark)
     assert all(line.kind != "screen_out" for line in quote.lines)
 
 

@@ -295,7 +295,7 @@ def test_from_a_function_to_who_is_ahead(tmp_path: Path) -> None:
     ):
         assert "the function reply of my_bot.py says “I have heard 1 lines.” to “Hi!”" in said
         assert "my_bot against eliza" in said
-        assert "only works on this machine" in said
+        assert "works only on this machine" in said
         for _ in range(2):
             assert "This study is unpaid" in asyncio.run(opinion(link)), "they do a favour"
         process.send_signal(signal.SIGINT)

@@ -54,7 +54,7 @@ def test_another_day_is_named() -> None:
         ("running", 10, 2, "No forecast yet: only 2 assignments were completed in the last hour."),
         ("running", 10, 0, "No forecast yet: no assignment was completed in the last hour."),
         ("running", None, 9, "No forecast: the launch has not reported"),
-        ("running", 10_000_000, 9, "Months away"),
+        ("running", 10_000_000, 9, "At the current rate"),
         ("running", 0, 9, "Everything has been collected."),
         ("paused", 10, 9, "No forecast while"),
         ("cut_off", 10, 9, "No launch is running."),

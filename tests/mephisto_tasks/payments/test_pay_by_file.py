@@ -312,7 +312,7 @@ def test_what_waits_for_a_hand_is_not_called_paid(local: Path) -> None:
     assert f"what is due to {worker} is waiting to be sent" in refused(local, "--settled", worker)
     pay(local, "--send", "--yes")
     later = pay(local).stdout
-    assert "Pay them by hand, and record what you paid with --settled PSEUDONYM." in later
+    assert "Pay raters by hand, and record each payment with --settled PSEUDONYM." in later
     assert "Nothing is left" not in later
     for row in as_json(local)["workers"]:
         as_json(local, "--settled", row["worker"])

@@ -132,7 +132,7 @@ def test_a_site_that_goes_away_leaves_the_rest_for_later(stage: Stage) -> None:
     assert len(stage.mturk.account.bonuses) == 1
     looked = pay(stage.data_dir)
     assert (
-        "Payments from an earlier run whose outcome is unknown: 5 payments. --send checks these first." in looked.stdout
+        "Payments from an earlier run whose outcome is unknown: 5 payments. --send checks them first." in looked.stdout
     )
     as_json(stage.data_dir, "--send", "--yes")
     assert got(stage.mturk) == stage.owed

@@ -172,7 +172,7 @@ def test_nothing_is_released_that_somebody_did_not_agree_to(study: Path, tmp_pat
     card = json.loads((out / "data_card.json").read_text())
     of_version = {one["text"]["version"]: one["people"] for one in card["consent"]}
     assert of_version["2"] == 2
-    assert card["left_out"] == ["2 records with words or answers by people who did not agree to a release."]
+    assert card["left_out"] == ["2 records with words or answers from people who did not agree to a release."]
     assert "Words of version 2." in (out / "data_card.md").read_text()
 
 

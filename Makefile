@@ -124,7 +124,7 @@ test-newest: $(NEWEST_INSTALLED)
 	$(NEWEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_NEWEST) $(ARGS)
 
 test-web: $(NPM)
-	cd $(WEB) && npm run --silent typecheck && npm run --silent lint && npm test --silent
+	cd $(WEB) && npm run --silent check && npm test --silent
 
 docs: check-tools $(INSTALLED)
 	@rm -rf build/facts

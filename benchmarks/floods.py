@@ -255,7 +255,7 @@ async def measure(url: str, quick: bool) -> list[Beside]:
     bystander = asyncio.create_task(_go_on(url, delays))
     while len(delays) < FIRST and not bystander.done():  # the first of a launch take longer
         await asyncio.sleep(0.1)
-    packets, longest_s, quiet_s = (50, 0.5, 0.5) if quick else (PACKETS, LONGEST_S, QUIET_S)
+    packets, longest_s, quiet_s, pause_s = (20, 0.2, 0.2, 0.1) if quick else (PACKETS, LONGEST_S, QUIET_S, PAUSE_S)
     found = []
     for name in (None, *FLOODS):
         began = time.monotonic()
@@ -269,7 +269,7 @@ async def measure(url: str, quick: bool) -> list[Beside]:
         last = ended + LONGEST_S
         while not within and time.monotonic() < last:
             # An answer given at the end is confirmed by then, or in the next pause.
-            await asyncio.sleep(0.5 if quick else PAUSE_S)
+            await asyncio.sleep(pause_s)
             if bystander.done():
                 await bystander
             within = [delay for asked, delay in delays if asked <= ended and began <= asked + delay]

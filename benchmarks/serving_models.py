@@ -7,13 +7,14 @@ reply, or is no word, can be the likeliest one.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import environment, free_port, running
+from benchmarks.processes import POLL_S, environment, free_port, running
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 LATENCY_S = 0.1
@@ -194,4 +195,5 @@ def endpoint(folder: Path, seconds: float = LATENCY_S) -> Iterator[ModelSpec]:
     with running(command, environment(folder / "home")) as program:
         while "READY" not in program.printed():
             program.check("the server of the endpoint")
+            time.sleep(POLL_S)
         yield ModelSpec(name=MODEL, options=options)

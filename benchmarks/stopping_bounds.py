@@ -1,4 +1,4 @@
-"""How few dialogues any stopping rule needs that keeps the promises of stop=decided, next to the goals (three minutes).
+"""How few dialogues any stopping rule needs that keeps the promises of stop=decided, next to the goals (four minutes).
 
 Every bound is for a rule that knows more than ours: leads of raters are normal, their variance is that of the
 simulated crowd and known, and so are all strengths but for the question which of the listed hypotheses holds. The
@@ -9,8 +9,8 @@ measure (Kaufmann, Cappé & Garivier 2016): dialogues must distinguish the truth
 be false by kl(power, risk), however they are given to the pairs.
 
 Where our rule misses a goal, studies that know more than it could are simulated by its own code: those that know which
-models are better, and bet on nothing but whether the others are equal; and those whose bets are made for the true gaps.
-Other bets can save no more than these do.
+models are better, and bet on nothing but whether the others are equal; those whose bets are made for the true gaps; and
+those that know how far apart the models are, but not which model is which.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import gaussian_filter1d
 from scipy.optimize import minimize
-from scipy.special import expit, logit, rel_entr
+from scipy.special import expit, logit, rel_entr, softmax
 
 from benchmarks.figures import Figure
 from parlai_humaneval.statistics.core import sequential
@@ -287,6 +287,74 @@ def _of_many(sizes: tuple[int, ...], cap: int | None) -> Iterator[Figure]:
             yield _figure(f"{models} models, {truth}: fewest of any rule", (bound + INSIDE) / plan, goal)
 
 
+def sets_apart(models: int, truths: int, seed: int = 0) -> Flags:
+    """Sets × directions: the first model of a pair is better by the margin, for each pair, and then the second is. All sets
+    that occur among so many random ``truths``, and single directions. Models are on a line, and pairs twice the margin apart
+    do not count, as no study calls them equal."""
+    pairs, rng = pairs_of(models), np.random.default_rng(seed)
+    places = rng.uniform(size=(truths, models)) * rng.choice([1.0, 1.5, 2.0, 3.0, 5.0], (truths, 1))
+    lead = places[:, pairs.first] - places[:, pairs.second]
+    lead = np.concatenate([lead, -lead], axis=1)
+    single = np.eye(2 * pairs.count, dtype=bool)
+    sets = np.unique(np.concatenate([single, (lead >= 1) & (lead < 2)]), axis=0)
+    return np.asarray(sets[sets.any(axis=1)])
+
+
+class KnowingGaps(Studies):
+    """Studies that know how far apart models are (``strengths``, in whatever order), but not which model is which. At first,
+    all orders are equally likely. For each of the ``sets`` of pairs that may be the margin apart, a capital is bet on the
+    pairs of the set, each as far as it is likely to be equal by then. A pair is called equal once all sets that hold it are
+    refuted. This is as valid as our rule, whatever the truth, but useless if the strengths are wrong."""
+
+    def __init__(self, strengths: Numbers, studies: int, sets: Flags) -> None:
+        super().__init__(rule_of(len(strengths)), studies)
+        self.ends = self.evidence.pairs.first, self.evidence.pairs.second
+        orders = np.array(sorted(set(permutations(strengths.tolist()))))
+        self.leads = expit(orders[:, self.ends[0]] - orders[:, self.ends[1]]) - 0.5
+        self.sets, self.capital = sets.T.astype(float), np.ones((studies, len(sets)))
+        self.refuted = np.zeros(self.capital.shape, dtype=bool)
+        self.evidence.only_decide()
+
+    def equal(self, rows: npt.NDArray[np.int64]) -> Numbers:
+        """Studies × directions; how probable it is that the two models of the pair are equal."""
+        met, won = (table[rows][:, self.ends[0], self.ends[1]] for table in (self.evidence.met, self.evidence.won))
+        odds = ((won - met / 2) @ self.leads.T - met @ self.leads.T**2 / 2) / VARIANCE
+        return np.tile(softmax(odds, axis=1) @ (np.abs(self.leads) < 1e-9), 2)
+
+    def take(self, rows: Any) -> None:
+        super().take(rows)
+        self.capital, self.refuted = self.capital[rows], self.refuted[rows]
+
+    def fold(self, rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
+        stakes, before = self.equal(rows) + 1e-6, self.evidence.equal_now[rows].reshape(len(rows), -1)
+        shown, shares, done = self.of_worker(rows, numbers)
+        self.evidence.fold(rows, shown, shares, self._likely[rows, numbers - self.dropped[rows]], done)
+        won = self.evidence.equal_now[rows].reshape(before.shape) / before
+        grown = self.capital[rows] * ((stakes * won) @ self.sets) / (stakes @ self.sets)
+        self.capital[rows] = np.clip(grown, sequential.SMALLEST, sequential.LARGEST)
+        self.refuted[rows] |= self.capital[rows] >= 1 / BETA
+        left = (~self.refuted[rows] @ self.sets.T).reshape(len(rows), 2, -1).sum(axis=1)
+        reached = (left == 0) & self.decisions.open(rows) & ~self.decisions._spoken_against(rows, self.evidence)
+        self.decisions.equal[rows] |= reached
+        self.decisions._close(rows, reached)
+        self.decisions.look(rows, self.evidence)
+
+
+def knowing_gaps(strengths: Numbers, gains: Numbers, weights: Numbers, studies: int, *, truths: int) -> Numbers:
+    """Dialogues, of those of the plan, of each study that knows the gaps (see :class:`KnowingGaps`), and bets on who is
+    better for these ``gains``, as in :func:`made_for`. ``truths``: random ones, from which the sets are."""
+    order = sequential.Bets(MARGIN / 2 * gains, weights, sequential.order_bets(MARGIN).most)
+    equal = sequential.Bets(MARGIN / 2 * np.array([0.8]), np.ones(1), sequential.equality_bets(MARGIN).most)
+    with (
+        mock.patch.object(sequential, "order_bets", return_value=order),
+        mock.patch.object(sequential, "equality_bets", return_value=equal),
+        mock.patch.object(batch, "alike", side_effect=lambda *given: np.zeros_like(given[3])),
+    ):
+        begun = KnowingGaps(strengths, studies, sets_apart(len(strengths), truths))
+        done = Crowd().before(begun, win_rates(strengths), begun=np.zeros(studies, dtype=np.int64), seed=1).run()
+    return np.asarray(done.dialogues / plan_of(len(strengths)))
+
+
 FOR_TWICE = np.array([2.0, 5.0]), np.array([0.8, 0.2])
 """Bets that are made for neighbors twice the margin apart, and models that are further apart than these."""
 
@@ -298,6 +366,10 @@ def _of_those_who_know(sizes: tuple[int, ...], studies: int) -> Iterator[Figure]
         for spent, said in ((True, "knows who is better"), (False, "knows that, and bets on the rest alone")):
             ratios = knowing(strengths, studies, spent=spent)
             yield _simulated(f"{models} models, two thirds of them equal: our rule, if it {said}", ratios, 0.55)
+        gains = np.arange(2.0, 2 * (models // 3) + 1, 2)
+        even = np.full(len(gains), 1 / len(gains))
+        ratios = knowing_gaps(strengths, gains, even, 4 * studies if models < 6 else studies, truths=20 * studies)
+        yield _simulated(f"{models} models, two thirds of them equal: a rule that knows only the gaps", ratios, 0.55)
     models = 10 if studies > 10 else 4
     ratios = made_for(-twice * np.arange(models), *FOR_TWICE, studies)
     yield _simulated(

@@ -25,6 +25,8 @@ from warm_python import WarmPython
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when PyTorch is imported, here and in processes that tests start
 # By Ray's default its models give way to all other tests, and wait for minutes.
 os.environ.setdefault("RAY_worker_niceness", "0")
+# Nor is a process started for each processor of a node before anything is asked: models have processes of their own.
+os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
 
 wait_for_no_disk()
 

@@ -43,6 +43,7 @@ from mephisto_tasks.config.task import ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
+from mephisto_tasks.storage.results import flat
 from parlai_humaneval._util.data_files import not_yaml, read_yaml
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.techniques.registry import technique, techniques
@@ -119,16 +120,14 @@ def documented() -> list[tuple[Section, type[BaseModel]]]:
 
 
 def choices(word: str) -> list[str]:
-    folders = [SHARED_CONFS, *conf_folders()]
-    return sorted({path.stem for folder in folders for path in (folder / word).glob("*.yaml")})
+    return sorted({path.stem for folder in (SHARED_CONFS, *conf_folders()) for path in (folder / word).glob("*.yaml")})
 
 
 def where_it_goes(full: str) -> list[str]:
     """The words with which there is this setting, such as ``place=NAME``; none where it does not depend on them."""
-    section = full.split(".")[1]
-    if section not in _CHOSEN_BY:
+    word = _CHOSEN_BY.get(full.split(".")[1])
+    if word is None:
         return []
-    word = _CHOSEN_BY[section]
     known = {ARCHITECT_TYPE: "here", **{crowd.provider_type: crowd.place for crowd in crowds()}}
     kinds = [known.get(kind, kind) for kind in mephisto_settings().get(full, [])]
     return [f"{word}={kind}" for kind in sorted(kinds) if kind in choices(word)]
@@ -217,12 +216,12 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         preset = read_yaml(task_dir(task) / "hydra_configs" / "conf" / "base.yaml")["mephisto"]["blueprint"]
         is_preset = composed.mephisto.blueprint.judgements_per_group == preset["judgements_per_group"]
         composed.mephisto.blueprint.keep_pairs = is_preset and not any(name_of(one) == _AMOUNT for one in overrides)
-    needed = sorted(key for key in OmegaConf.missing_keys(composed) if not key.endswith(_OPTIONAL))
+    needed = sorted(key for key in _missing(composed) if not key.endswith(_OPTIONAL))
     needed += _needed_by_crowd(composed)
     if needed:
         place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
-        lacking = " ".join(f"{short_name(key)}=…" for key in needed)
-        names = tuple(short_name(key) for key in needed)
+        names = [short_name(key) for key in needed]
+        lacking = " ".join(f"{name}=…" for name in names)
         raise MissingSettings(names, f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
     composed.mephisto.task.task_reward = composed.mephisto.task.task_reward  # a number in what Mephisto stores
     _check_bounds(composed, task)
@@ -257,7 +256,7 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
             warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
             composed = compose(config_name=config_name, overrides=[search, *map(_letter_by_letter, overrides)])
         _on_this_machine(composed)
-        OmegaConf.missing_keys(composed)
+        _missing(composed)
     except yaml.YAMLError as error:  # of a file beside the conf: the conf itself was read before
         mark = getattr(error, "problem_mark", None)
         raise not_yaml(error, config_dir if mark is None else Path(mark.name), error=ConfigError) from error
@@ -350,11 +349,17 @@ def _check_bounds(config: DictConfig, task: str) -> None:
             raise explained(error, task) from error
 
 
+def _missing(config: DictConfig) -> list[str]:
+    """Settings without a value. Raises OmegaConf's error for one that takes the value of another which is not there."""
+    settings = flat(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]  # it is no list
+    return [name for name, value in settings.items() if value == "???" or (isinstance(value, list) and "???" in value)]
+
+
 def _needed_by_crowd(config: DictConfig) -> list[str]:
     if _is_local(config):
         return []
-    architect = config.mephisto.architect
-    needed = [] if crowd_in(config).stand_in() or architect.public_url else ["mephisto.architect.public_url"]
+    is_reached = crowd_in(config).stand_in() or config.mephisto.architect.public_url
+    needed = [] if is_reached else ["mephisto.architect.public_url"]
     blueprint = config.mephisto.blueprint
     if PACKAGED in (blueprint.get("dialogues") or ()):
         needed.append(BLUEPRINT + "dialogues")  # nobody pays for judgements of our samples
@@ -365,8 +370,7 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
 def _is_local(config: DictConfig) -> bool:
     provider = config.mephisto.provider
     known = {name: provider[name] for name in provider if not OmegaConf.is_missing(provider, name)}
-    is_near = crowd_in(config).is_near(known)
-    return bool(is_near or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
+    return bool(crowd_in(config).is_near(known) or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
 
 
 def _on_this_machine(config: DictConfig) -> None:
@@ -378,8 +382,7 @@ def _on_this_machine(config: DictConfig) -> None:
         return
     if OmegaConf.is_missing(mephisto.architect, "public_url"):
         mephisto.architect.public_url = ""
-    sites = list(mephisto.architect.get("frame_sites") or ())
-    mephisto.architect.frame_sites = [*sites, stand_in]
+    mephisto.architect.frame_sites = [*(mephisto.architect.get("frame_sites") or ()), stand_in]
 
 
 def _check_address(config: DictConfig) -> None:

@@ -21,7 +21,9 @@ from parlai_humaneval.i18n.translate import phrase, phrases
 
 logger = logging.getLogger(__name__)
 
-OTHER_WINDOW = phrase("This task was opened in another window. Please continue there; you can close this window.")
+OTHER_WINDOW = phrase(
+    "This task was opened in another window. Please continue in the other window. You can close this one."
+)
 
 
 class OperatorLink(Protocol):

@@ -39,7 +39,7 @@ def read_answer(
     for kind in kinds:
         if isinstance(answer, kind):
             return answer, None
-    return None, t("This step asks for another kind of answer. Please answer the question below.")
+    return None, t("This step needs a different kind of answer. Please answer the question below.")
 
 
 def _unreadable(error: ValidationError, max_chars: int) -> str:

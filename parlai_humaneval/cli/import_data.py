@@ -198,7 +198,7 @@ def _recognised(files: Sequence[Path], *, plain: bool) -> str:
 
 
 def _taken(source: str, title: str) -> str:
-    say(f"Read as --from {source}: {title}. If this is wrong, add --from tables to read a plain table.", err=True)
+    say(f"Read as --from {source}: {title}. If the file is a plain table, add --from tables.", err=True)
     return source
 
 

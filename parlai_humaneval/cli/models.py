@@ -173,7 +173,7 @@ def train(
         return
     shown = [f"{key} {value:.4g}" for key in FIGURES if isinstance(value := trained.valid.get(key), (int, float))]
     figures = f"validation: {', '.join(shown)}" if shown else "not validated"
-    click.echo(f"{trained.model_file} is ready after {took:.0f} s ({figures}).")
+    click.echo(f"{trained.model_file} is ready. Training took {took:.0f} s ({figures}).")
     with_file = f"parlai-humaneval parlai interactive --model-file {trained.model_file}"
     click.echo(f"Try it: {f'parlai-humaneval models chat {name}' if out is None else with_file}")
 
@@ -307,7 +307,7 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
     if as_json:
         say_json({"model_file": str(made), "seconds": took}, indent=None)
     else:
-        click.echo(f"{made} is ready after {took:.0f} s. Try it: parlai-humaneval models chat tiny_generator")
+        click.echo(f"{made} is ready. Training took {took:.0f} s. Try it: parlai-humaneval models chat tiny_generator")
 
 
 def _next_message() -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parlai_humaneval._util.data_files import packaged
 from parlai_humaneval.cli.errors import ExtraWord, WrongUsage
 from parlai_humaneval.cli.options import described
 from parlai_humaneval.planning.inputs import (
@@ -27,6 +26,7 @@ from parlai_humaneval.planning.inputs import (
     paragraphs,
     percent,
     plannable,
+    text_template,
 )
 from parlai_humaneval.statistics.core.formatting import listed
 from parlai_humaneval.techniques.registry import PlanningDefaults
@@ -358,7 +358,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
         lines += [
-            *_wrapped(f"Every plan can distinguish any two of the {plans[0].models} models, with corrected p-values."),
+            *_wrapped(f"With every plan, corrected p-values can distinguish any two of the {plans[0].models} models."),
             "",
         ]
     for note in comparison_notes(plans):
@@ -373,11 +373,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
 
 def text_table(block: str, **facts: Any) -> list[str]:
     """The lines of a table, as a block of ``data/plan_text.jinja`` has them, in columns."""
-    from jinja2 import Environment, StrictUndefined
-
-    blocks = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    blocks.filters["f"] = format
-    template = blocks.from_string(packaged("plan_text.jinja").read_text(encoding="utf-8"))
+    template = text_template("plan_text.jinja")
     text = "".join(template.blocks[block](template.new_context(facts)))
     rows = [line.split(" | ") for line in text.splitlines() if line]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

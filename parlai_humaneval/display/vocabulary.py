@@ -127,8 +127,8 @@ def unprotected(tags: Iterable[str], vocabulary: Vocabulary, scripts: Iterable[s
     if not unknown:
         return None
     return (
-        f"Blinding has no phrases for {', '.join(unknown)}: if a model says in such a language that it is a program, "
-        "raters see the reply unchanged, unless replies.disclosures_file adds the language."
+        f"Blinding does not support {', '.join(unknown)}: if a model says in this language or script that it is a "
+        "program, raters see the reply unchanged. To add the language, use replies.disclosures_file."
     )
 
 

@@ -278,9 +278,9 @@ def _read(
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered or None in raters else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
-        lacking = f" {counted(silent, 'rater')} answered only other questions about an item." if silent else ""
+        lacking = f" {counted(silent, 'rater')} answered only questions that have no ticks." if silent else ""
         notes.append(
-            f"Each option that was ever ticked is a criterion (0 or 1): {', '.join(ticked)}. Raters who ticked nothing "
+            f"Each option that any rater ticked becomes a 0/1 criterion: {', '.join(ticked)}. Raters who ticked nothing "
             f"count only if the file has an empty answer from them.{lacking}"
         )
     if unknown := unknown - {*identifying(frame[[one for one in frame if one in unknown]])}:

@@ -184,7 +184,7 @@ def read_tidy(
             offered = near.nearest if near else sorted(held)[: columns.MOST]
             listed = ", ".join(map(visible, offered)) + (" …" if len(held) > len(offered) else "")
             notes.append(
-                f"--map {column}:{visible(word)}= changes nothing, because no cell contains it. The column has: {listed}."
+                f"--map {column}:{visible(word)}= changes nothing: no cell contains that word. The column has: {listed}."
             )
     notes += [*data_warnings(tables.turns), *_near_models(tables)]
     return Imported(tables, units, use.left_out, skipped, notes, understood)
@@ -254,7 +254,7 @@ def _completed(
     of_form = [*(of_form if len(of_form) > 2 else []), *(vocabulary.of_quiz(frame) if reading is None else [])]
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = _without(frame, of_form, seen)
-        seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
+        seen.notes.append(f"{path}: columns of form metadata are left out (--rename keeps them): {', '.join(of_form)}.")
     further = {name: words for name, words in plan.maps.items() if name in frame.columns and name not in ours}
     for name in further:
         use.maps(name, frame[name])
@@ -326,7 +326,7 @@ def _completed(
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in (one for one in seen.passed if one not in COLUMNS_FILE["reply_columns"]):
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
-            seen.notes.append(f"{path}: the column {name} is ignored. If it means {near}, add --rename {name}={near}.")
+            seen.notes.append(f"{path}: the column {name} is ignored. If {near} is meant, add --rename {name}={near}.")
     return frame, clean
 
 
@@ -416,8 +416,8 @@ def _near_models(tables: columns.Tables) -> list[str]:
         typo = counts[rare] * 10 <= counts[common] and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
         if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
             told.append(
-                f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are the same model, repeat the import with {vocabulary.map_option('model', [rare], common)}."
+                f"{visible(rare)} (rows: {counts[rare]:,}) and {visible(common)} (rows: {counts[common]:,}) count as two "
+                f"models. If both are the same, repeat the import with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 

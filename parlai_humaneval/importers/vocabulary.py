@@ -556,9 +556,7 @@ def _check_scale(
     steps = [step for step in range(1, points + 1) if 2 * step != points + 1]
     if points % 2 and {*steps} == {scale[word] for word in every & scale.keys()}:
         numbers = ", ".join(map(str, steps))
-        note = (
-            f"{understood.source}: the words of {criterion or 'value'} become {numbers}, because none means “middle”."
-        )
+        note = f"{understood.source}: the words of {criterion or 'value'} become {numbers} (no word means “middle”)."
         understood.notes.append(f"{note} If the scale has no middle, number the words with {advice}.")
 
 

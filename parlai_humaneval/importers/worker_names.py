@@ -83,10 +83,10 @@ def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     frames: dict[str, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
     named = (frame[name].dropna() for frame in frames.values() for name in WORKERS if name in frame.columns)
     renamed = {value: pseudonym(value) for value in {str(value) for column in named for value in column}}
-    for table, frame in frames.items():
+    for table, frame in [(name, frame) for name, frame in frames.items() if len(frame)]:
         columns: dict[str, pd.Series[Any]] = {}
         for name, column in frame.items():
-            values = [] if frame.empty or is_numeric_dtype(column) else column.dropna().unique().tolist()
+            values = [] if is_numeric_dtype(column) else column.dropna().unique().tolist()
             # Short numbers may well be something other than ids of workers.
             ids = (isinstance(one, str) and len(one) >= 6 and clean_label(one) in renamed for one in values)
             if name in WORKERS or (values and all(ids)):

@@ -142,7 +142,7 @@ def load_judge(path: Path, limit: str | None = None) -> JudgeSpec:
 def _read(path: Path) -> JudgeFile:
     data = read_yaml(path, "name the YAML file of a judge", JudgeError)
     if not isinstance(data, dict):
-        raise JudgeError(f"{path} contains no judge", try_="give it at least name: and model:")
+        raise JudgeError(f"{path} contains no judge", try_="the file needs at least name: and model:")
     try:
         return JudgeFile.model_validate(data)
     except ValidationError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -311,24 +311,25 @@ _FILLED = (" \n", "\ue000\ue001")
 
 
 @cache
-def _template() -> Template:
+def text_template(file: str, filled: Callable[[Any], str] | None = None) -> Template:
+    """A packaged template of text, which is compiled once; ``filled``: what becomes of each value in it."""
     from jinja2 import Environment, StrictUndefined
 
     blocks = Environment(
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-        finalize=lambda value: str(value).translate(str.maketrans(*_FILLED)),
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False, finalize=filled
     )
     blocks.filters |= {"f": format, "points": points, "percent": percent}
     blocks.filters["times"] = lambda number: {1: "once", 2: "twice"}.get(number, f"{number} times")
-    return blocks.from_string(packaged("plan_words.jinja").read_text(encoding="utf-8"))
+    return blocks.from_string(packaged(file).read_text(encoding="utf-8"))
+
+
+def _filled(value: object) -> str:
+    return str(value).translate(str.maketrans(*_FILLED))
 
 
 def paragraphs(block: str, **facts: Any) -> tuple[str, ...]:
     """The paragraphs of a block that have something to say."""
-    template = _template()
+    template = text_template("plan_words.jinja", _filled)
     text = "".join(template.blocks[block](template.new_context(facts)))
     parts = [" ".join(re.split(r"[ \n]+", part.strip(" \n"))) for part in re.split(r"\n\s*\n", text) if part.strip()]
     return tuple(part.translate(str.maketrans(*reversed(_FILLED))) for part in parts)

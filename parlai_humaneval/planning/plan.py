@@ -353,6 +353,6 @@ def comparison_notes(plans: Sequence[Plan]) -> list[str]:
 def comparison_words(plans: list[Plan]) -> str:
     """“For this gap, PW-Turn needs 40 hours, …”."""
     if not plans:
-        return "No technique can be planned for this gap."
+        return "No technique can detect this gap."
     parts = [f"{plan.title} needs {plan.hours:,.0f} hours (${plan.cost:,.0f})" for plan in plans]
     return f"For a gap of {100 * plans[0].gap:.3g} points, " + ", ".join(parts) + "."

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
-from parlai_humaneval._util.data_files import packaged, parse_json, read_text, validated
+from parlai_humaneval._util.data_files import parse_json, read_text, validated
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.planning.inputs import PlanInputs
+from parlai_humaneval.planning.inputs import PlanInputs, text_template
 from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.plan import Plan
 from parlai_humaneval.statistics.core.formatting import counted, listed, percent
@@ -175,17 +175,14 @@ def write_preregistration(path: Path, facts: Preregistration, *, expected: str, 
 
 def preregistration_text(facts: Preregistration, *, expected: str, version: str) -> str:
     """What the file says."""
-    from jinja2 import Environment, StrictUndefined
-
-    templates = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    templates.globals |= {"listed": listed, "percent": percent}
-    template = templates.from_string(packaged("preregistration.md.jinja").read_text(encoding="utf-8"))
     entry, of_launch = technique(facts.technique), dict(facts.settings)
     described = {*_OF_OPTIONS, *_OF_TEXT, entry.amount} - {"setting"}
     others = {name: value for name, value in sorted(of_launch.items()) if name not in described}
     written = json.dumps(json.loads(facts.canonical), indent=2, ensure_ascii=False)
     habits = entry.habits
-    text: str = template.render(
+    text: str = text_template("preregistration.md.jinja").render(
+        listed=listed,
+        percent=percent,
         facts=facts,
         entry=entry,
         models=of_launch["models"],

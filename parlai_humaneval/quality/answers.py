@@ -116,7 +116,7 @@ def too_fast(record: DialogueRecord | Sequence[JudgementRecord]) -> Finding:
     speed = reading_speed(record)
     timed = list(_timed(record))
     if len(timed) < MIN_TIMED_TURNS:
-        return Finding(None, f"{len(timed)} turns have a reading time; at least {MIN_TIMED_TURNS} are needed.")
+        return Finding(None, f"{len(timed)} turns have a recorded reading time; at least {MIN_TIMED_TURNS} are needed.")
     hasty = sum(seconds < words * 60 / speed for words, seconds in timed)
     share = hasty / len(timed)
     reason = f"{hasty} of {len(timed)} turns were answered faster than people can read ({speed:g} words per minute)."
@@ -147,7 +147,7 @@ def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
     """
     timed = [record for record in records if record.status == "complete" and record.answers]
     if len(timed) < MIN_TIMED_TURNS:
-        return Finding(None, f"{len(timed)} items have a reading time; at least {MIN_TIMED_TURNS} are needed.")
+        return Finding(None, f"{len(timed)} items have a recorded reading time; at least {MIN_TIMED_TURNS} are needed.")
     hasty = 0
     for record in timed:
         # Of all steps; answers of one form share their time.
@@ -336,7 +336,7 @@ def greeting(record: DialogueRecord) -> Finding:
     """The first typed message greets, though the fixed first message has done so already."""
     fixed = [turn.human_text for turn in record.turns if turn.human_fixed]
     if not fixed or not _GREETING.match(fixed[0]):
-        return Finding(None, "No greeting was sent for the rater, so the rater may send one.")
+        return Finding(None, "The chat does not open with an automatic greeting, so the rater may send one.")
     messages = typed_messages(record)
     if not messages:
         return Finding(None, "The rater did not type any message.")

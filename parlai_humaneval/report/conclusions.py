@@ -267,7 +267,7 @@ def once_more(first: str, how: str, *, decided: bool = False) -> str:
 
     ``decided``: they are of studies that stop once they reach a decision, whose p-values nobody should cite.
     """
-    return f"Cite “{DECIDED_TITLE if decided else first}”. The same answers appear here again, {how}, so p may differ."
+    return f"Cite “{DECIDED_TITLE if decided else first}”. This section tests the same answers, {how}, so p may differ."
 
 
 def pair_p(pair: PairLine) -> str:

@@ -78,14 +78,15 @@ def on_sliders(ratings: pd.DataFrame) -> Flags:
     if ratings.empty:  # as of most techniques
         return np.zeros(0, dtype=bool)
     technique = ratings["technique"].fillna("")
-    short = (ratings["maximum"] <= MOST_POINTS).fillna(False).astype(bool)
-    high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
-    unnamed = ratings["scale"].isna()
-    sliders = technique.isin(with_trait("sliders"))
+    value, maximum = (ratings[name].to_numpy(dtype=float, na_value=np.nan) for name in ("value", "maximum"))
+    short = maximum <= MOST_POINTS
+    high = (value > MOST_POINTS) | (maximum > MOST_POINTS) | is_set(ratings, "degraded")
+    unnamed = ratings["scale"].isna().to_numpy(dtype=bool)
+    sliders = technique.isin(with_trait("sliders")).to_numpy(dtype=bool)
     for alike in (short, ~short):
-        sliders |= alike & technique.isin(technique[(unnamed & high & alike).to_numpy(dtype=bool)])
-    found = (ratings["scale"] == "slider") | (unnamed & sliders) | (~unnamed & high)
-    return np.asarray(found.fillna(False), dtype=bool)
+        sliders = sliders | (alike & technique.isin(technique[unnamed & high & alike]).to_numpy(dtype=bool))
+    named = ratings["scale"].eq("slider").to_numpy(dtype=bool)
+    return np.asarray(named | (unnamed & sliders) | (~unnamed & high), dtype=bool)
 
 
 class RaterKinds(NamedTuple):
@@ -126,7 +127,7 @@ class RaterKinds(NamedTuple):
 def rater_kinds(tables: Tables) -> RaterKinds:
     """Count the workers of all tables by kind; one of whom both is said is a program."""
     rows = _by_rater(tables)
-    known, simulated = rows.dropna(subset=["simulated"]), simulated_raters(tables)
+    known, simulated = rows.dropna(subset=["simulated"]), set(rows.loc[is_set(rows, "simulated"), "worker_id"])
     return RaterKinds(int(rows["worker_id"].nunique()), len(simulated), len(set(known["worker_id"]) - simulated))
 
 
@@ -137,5 +138,6 @@ def simulated_raters(tables: Tables) -> set[str]:
 
 
 def _by_rater(tables: Tables) -> pd.DataFrame:
-    rows: pd.DataFrame = pd.concat([getattr(tables, name)[["worker_id", "simulated"]] for name in get_args(TableName)])
-    return rows
+    frames: list[pd.DataFrame] = [getattr(tables, name) for name in get_args(TableName)]
+    filled = [frame for frame in frames if len(frame)] or frames[:1]
+    return pd.concat([frame[["worker_id", "simulated"]] for frame in filled])

@@ -80,22 +80,23 @@ def with_dialogues(comparisons: pd.DataFrame) -> pd.DataFrame:
     return comparisons.assign(**own)
 
 
-def _own_scale(frame: pd.DataFrame) -> None:
+def _scales(frame: pd.DataFrame) -> None:
     value, low, high = (frame[name] for name in ("value", "minimum", "maximum"))
-    refuse("ratings", high, high < low, words_of_row("low", {"end": low}))
-    refuse("ratings", value, value < low, words_of_row("low", {"end": low}))
-    refuse("ratings", value, value > high, words_of_row("high", {"end": high}))
+    values, lows, highs = (each.to_numpy(dtype=float, na_value=np.nan) for each in (value, low, high))
+    refuse("ratings", high, highs < lows, words_of_row("low", {"end": low}))
+    refuse("ratings", value, values < lows, words_of_row("low", {"end": low}))
+    refuse("ratings", value, values > highs, words_of_row("high", {"end": high}))
     # Ratings of direct assessment that name no scale of their own are on its sliders.
-    technique = frame["technique"]
-    sliders = pd.Series(on_sliders(frame), index=frame.index) & (
-        technique.isna() | technique.isin(with_trait("sliders"))
-    )
+    sliders, technique = on_sliders(frame), frame["technique"]
+    ours = sliders & (technique.isna() | technique.isin(with_trait("sliders"))).to_numpy(dtype=bool)
     for end, limit, beyond, word in (
-        (low, SLIDER_MINIMUM, value < SLIDER_MINIMUM, "more"),
-        (high, SLIDER_MAXIMUM, value > SLIDER_MAXIMUM, "less"),
+        (low, SLIDER_MINIMUM, values < SLIDER_MINIMUM, "more"),
+        (high, SLIDER_MAXIMUM, values > SLIDER_MAXIMUM, "less"),
     ):
         wanted = RULES["slider"].format(limit=limit, word=word, column=end.name)
-        refuse("ratings", value, sliders & end.isna() & beyond, wanted)
+        refuse("ratings", value, ours & end.isna().to_numpy(dtype=bool) & beyond, wanted)
+    check_criteria(frame, sliders)
+    _slider_scales(frame, sliders)
 
 
 def _one_turn(frame: pd.DataFrame) -> None:
@@ -184,10 +185,10 @@ _ENDS = ["minimum", "maximum"]
 NAME_THEM = RULES["ends"]
 
 
-def check_criteria(ratings: pd.DataFrame) -> None:
-    """Every criterion of one technique, setting and metric has one scale. Raises TableError."""
-    sliders = pd.Series(on_sliders(ratings), index=ratings.index)  # these count apart from scales of a few points
-    groups = [*(ratings[name].fillna("") for name in (*STUDY, "criterion")), sliders]
+def check_criteria(ratings: pd.DataFrame, sliders: Flags) -> None:
+    """Every criterion of one technique, setting and metric has one scale, those on ``sliders`` apart from the others.
+    Raises TableError."""
+    groups = [*(ratings[name].fillna("") for name in (*STUDY, "criterion")), pd.Series(sliders, index=ratings.index)]
     _refuse_others(ratings, groups, ratings[_ENDS].astype(float), RULES["criterion"])
 
 
@@ -214,10 +215,9 @@ def words_of_row(rule: str, of_rows: Mapping[str, pd.Series[Any]], **facts: obje
     return lambda place: RULES[rule].format(**facts, **{name: values.iloc[place] for name, values in of_rows.items()})
 
 
-def _slider_scales(ratings: pd.DataFrame) -> None:
+def _slider_scales(ratings: pd.DataFrame, sliders: Flags) -> None:
     """Refuse sliders of one technique with different ends; and, where no column names the scales of a technique, criteria
     or workers with only points and halves up to ten, or only shares up to one, beside others above."""
-    sliders = on_sliders(ratings)
     check_sliders(ratings[sliders])
     rows = ratings[(ratings["scale"].isna() & ratings["maximum"].isna()).to_numpy(dtype=bool) & sliders]
     technique, value = rows["technique"].fillna(""), rows["value"].astype(float)
@@ -250,5 +250,5 @@ def _slider_scales(ratings: pd.DataFrame) -> None:
 _CHECKS: Mapping[TableName, tuple[Callable[[pd.DataFrame], None], ...]] = {
     "turns": (_one_turn, _one_pick),
     "comparisons": (_two_models,),
-    "ratings": (_own_scale, check_criteria, _slider_scales),
+    "ratings": (_scales,),
 }

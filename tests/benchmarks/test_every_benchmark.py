@@ -1,19 +1,25 @@
 """Every benchmark runs with ``--quick`` and gives figures, or says what this machine lacks.
 
-Nothing is asserted about time, which would only test the machine. A new benchmark is in here by itself.
+Nothing is asserted about time, which would only test the machine: programs that benchmarks start begin as forks of one that
+has imported what takes seconds. A new benchmark is in here by itself.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import util
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from click.testing import CliRunner
+from forked import LAUNCH, Forked, WarmServer
 
+from benchmarks import processes, report, startup
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.figures import Figure
 from benchmarks.processes import Need
@@ -32,6 +38,23 @@ def _weights_are_loaded_once(measured: Measured) -> None:
 
 
 CLAIMS: dict[str, Callable[[Measured], None]] = {"load": _nobody_is_lost, "loading": _weights_are_loaded_once}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forks() -> Iterator[None]:
+    """A module ``subprocess`` of the benchmarks' own, whose processes of Python are forks; not where memory is measured."""
+    spec = util.find_spec("subprocess")
+    assert spec is not None
+    assert spec.loader is not None
+    forking = util.module_from_spec(spec)
+    spec.loader.exec_module(forking)
+    server = WarmServer((*LAUNCH, "benchmarks.sides"))
+    vars(forking).update(Popen=partial(Forked, server=server), TimeoutExpired=subprocess.TimeoutExpired)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (processes, report, startup):
+            patch.setattr(module, "subprocess", forking)
+        yield
+    server.close()
 
 
 @pytest.mark.slow

@@ -18,8 +18,10 @@ from benchmarks.stopping_bounds import (
     distinguishing,
     kl,
     knowing,
+    knowing_gaps,
     made_for,
     plan_of,
+    sets_apart,
     three_equal,
     waiting,
 )
@@ -61,6 +63,23 @@ def test_what_a_study_knows_saves_dialogues() -> None:
     ours = made_for(strengths, bets.gains / 0.05, bets.weights, 40).mean()
     spent, spared = (knowing(strengths, 40, spent=spent).mean() for spent in (True, False))
     assert distinguishing(strengths) / plan_of(3) < spared < spent < ours
+
+
+def test_knowing_the_gaps_is_worth_less_than_knowing_who_is_better() -> None:
+    """Guards the capital that follows what is believed, and that it does not know the order of the models."""
+    strengths = np.array([0.4, 0.0, 0.0])
+    bets = order_bets(0.1)
+    ours = made_for(strengths, bets.gains / 0.05, bets.weights, 60).mean()
+    shape = knowing_gaps(strengths, np.array([2.0]), np.ones(1), 60, truths=1000).mean()
+    turned = knowing_gaps(strengths[::-1], np.array([2.0]), np.ones(1), 60, truths=1000).mean()
+    assert knowing(strengths, 60, spent=False).mean() < min(shape, turned) < max(shape, turned) < ours
+
+
+def test_sets_that_can_be_apart_at_once() -> None:
+    """Guards what claims are tested against: of three models, 6 single directions, and 12 sets of two; no circle, and not
+    all three pairs."""
+    sets = sets_apart(3, 3000)
+    assert sorted(sets.sum(axis=1)) == [1] * 6 + [2] * 12
 
 
 def test_raters_wait_for_those_who_came_before_them() -> None:

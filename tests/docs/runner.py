@@ -3,7 +3,8 @@
 A line of JSON (what to do, with what, folder, data directory) comes in, one (exit code, output) goes out.
 
 Launches are real until the moment at which raters would be let in: settings are composed and checked, the study is built,
-models are loaded. There they are stopped, as if somebody had pressed Ctrl-C while they began.
+models are loaded. There they are stopped, as if somebody had pressed Ctrl-C while they began. The one whose raters are
+simulated goes on to its end, in a fork.
 """
 
 from __future__ import annotations
@@ -15,22 +16,31 @@ import json
 import os
 import pickle
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
+import omegaconf
 from click.testing import CliRunner
+from omegaconf import OmegaConf
 
 from mephisto_tasks._util import compat
 
 compat.prepare()
+sys.path.append(str(Path(__file__).resolve().parents[1] / "mephisto_tasks"))
+
+import composing
 
 from mephisto_tasks.adapter import blueprint
 from mephisto_tasks.cli import report_documents
+from mephisto_tasks.launch import config
 from mephisto_tasks.launch import launch as launching
 from parlai_humaneval.cli import main
+from parlai_humaneval.models.zoo import entries
 from parlai_humaneval.report.render import figures
 
 STOPPED = "stopped, as you asked, before anything was offered to raters"
@@ -81,7 +91,32 @@ def run_code(text: str) -> tuple[int, str]:
     return 0, printed.getvalue()
 
 
-ANSWERS: dict[str, Callable[[Any], tuple[int, str]]] = {"run": run_command, "read": read_command, "code": run_code}
+stop_on_signals = launching.stop_on_signals
+
+
+def run_study(arguments: list[str]) -> tuple[int, str]:
+    """The same of a study that raters, who are simulated, hold to its end."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as answered:
+        child = os.fork()
+        if child == 0:
+            try:
+                launching.stop_on_signals = stop_on_signals
+                json.dump(run_command(arguments), answered)
+                answered.flush()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        answered.seek(0)
+        code, output = json.load(answered)
+    return code, output
+
+
+ANSWERS: dict[str, Callable[[Any], tuple[int, str]]] = {
+    "run": run_command,
+    "study": run_study,
+    "read": read_command,
+    "code": run_code,
+}
 
 
 def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,6 +130,17 @@ def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
         return made[key]
 
     return ask
+
+
+def compose_quickly() -> None:
+    """Settings are composed, and files of the package read, as in the tests of launches."""
+    config.compose = composing.compose_quickly
+    OmegaConf.load = composing.load_once  # type: ignore[method-assign,assignment]
+    omegaconf._utils.get_yaml_loader = composing.quick_loader
+    omegaconf.omegaconf.get_omega_conf_dumper = lambda: composing.QuickDumper  # type: ignore[assignment,return-value]
+    read, folder = entries.read_yaml, entries.zoo_dir()
+    packaged = cache(read)
+    entries.read_yaml = lambda path, *how: (packaged if path.parent == folder else read)(path, *how)
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
@@ -113,6 +159,7 @@ if __name__ == "__main__":
     figures._drawn = lambda *figure: b'<svg xmlns="http://www.w3.org/2000/svg"/>'  # which other tests guard
     report_documents.build_report = made_once(report_documents.build_report)
     launching.stop_on_signals = stopped  # type: ignore[assignment]  # it ends at once
+    compose_quickly()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what is printed past click goes elsewhere
     for line in sys.stdin:

@@ -53,7 +53,8 @@ class Program:
         )
 
     def ask(self, what: str, asked: object, folder: Path, data: Path) -> str:
-        """What a command that succeeds prints ("run"), or a piece of Python ("code"); "read": is there such a command?"""
+        """What a command that succeeds prints ("run", or "study" of one that is held to its end), or a piece of Python
+        ("code"); "read": is there such a command?"""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         question = {"what": what, "asked": asked, "folder": str(folder), "data": str(data)}
@@ -79,20 +80,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def demo(program: Program, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The data directory of the study that README and tutorial hold with simulated raters, and what that printed."""
     folder = tmp_path_factory.mktemp("study")
-    environment = {
-        **os.environ,
-        "HOME": str(folder),
-        "COLUMNS": "80",
-        "PARLAI_HUMANEVAL_DATA_DIR": str(folder / "data"),
-    }
-    code = "from parlai_humaneval.cli import main; main()"
-    command = [sys.executable, "-c", code, *DEMO, f"mephisto.task.task_name={STUDY}", "mephisto.architect.port=0"]
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder / "data", done.stdout
+    command = [*DEMO, f"mephisto.task.task_name={STUDY}", "mephisto.architect.port=0"]
+    return folder / "data", program.ask("study", command, folder, folder / "data")
 
 
 class Session:

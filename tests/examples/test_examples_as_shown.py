@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from warm_python import WarmPython
+from forked import Forked
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMMAND = (
@@ -41,9 +41,8 @@ pytestmark = pytest.mark.slow
 class Folder:
     """A copy of an example, and its commands."""
 
-    def __init__(self, name: str, place: Path, warm: WarmPython) -> None:
+    def __init__(self, name: str, place: Path) -> None:
         self.path = place / name
-        self._warm = warm
         shutil.copytree(EXAMPLES / name, self.path)
         section = (EXAMPLES / "README.md").read_text(encoding="utf-8").split(f"\n## {name}\n")[1].split("\n## ")[0]
         (shown,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
@@ -61,7 +60,7 @@ class Folder:
 
     def process(self, *arguments: str) -> subprocess.Popen[str]:
         """The console command, in the folder."""
-        return subprocess.Popen(
+        return Forked(
             [sys.executable, str(self._script), str(self._page), *arguments],
             cwd=self.path,
             env=self.environment,
@@ -73,10 +72,10 @@ class Folder:
 
     def run(self, arguments: list[str], typed: str = "") -> str:
         """What a command that succeeds prints."""
-        command = [str(self._script), str(self._page), *arguments]
-        done = self._warm.run(*command, cwd=self.path, env=self.environment, text=typed)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        with self.process(*arguments) as process:
+            printed, errors = process.communicate(typed, timeout=120)
+        assert process.returncode == 0, printed + errors
+        return printed
 
 
 @contextmanager
@@ -132,9 +131,9 @@ def launched(folder: Folder) -> set[str]:
         process.communicate()
 
 
-def test_own_agent(tmp_path: Path, warm: WarmPython) -> None:
+def test_own_agent(tmp_path: Path) -> None:
     """Guards the subclass of ParlAI's Agent: found beside the zoo file, with an option of its own."""
-    folder = Folder("own_agent", tmp_path, warm)
+    folder = Folder("own_agent", tmp_path)
     check, chat, _ = folder.commands
     assert "answers “Hi!” with: Tell me more about Hi!" in folder.run(check)
     talk = folder.run(chat, "I like elephants.\nYou do?\n")
@@ -142,9 +141,9 @@ def test_own_agent(tmp_path: Path, warm: WarmPython) -> None:
     assert any(text.startswith("Tell me more about") for text in launched(folder))
 
 
-def test_own_function(tmp_path: Path, warm: WarmPython) -> None:
+def test_own_function(tmp_path: Path) -> None:
     """Guards the function: it hears the whole dialogue, or it would repeat itself."""
-    folder = Folder("own_function", tmp_path, warm)
+    folder = Folder("own_function", tmp_path)
     check, chat, _ = folder.commands
     assert "my_bot: ready" in folder.run(check)
     answers = set(ast.literal_eval(re.findall(r"ANSWERS = (.*)", (folder.path / "my_bot.py").read_text())[0]))
@@ -152,9 +151,9 @@ def test_own_function(tmp_path: Path, warm: WarmPython) -> None:
     assert launched(folder) & answers
 
 
-def test_own_server(tmp_path: Path, warm: WarmPython) -> None:
+def test_own_server(tmp_path: Path) -> None:
     """Guards program and server: the same answers from both."""
-    folder = Folder("own_server", tmp_path, warm)
+    folder = Folder("own_server", tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as any_free:
         port = any_free.getsockname()[1]
     zoo = folder.path / "zoo.yaml"

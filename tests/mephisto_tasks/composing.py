@@ -7,11 +7,11 @@ copy of that, by hydra as well. Where it does compose, each packaged file is rea
 from __future__ import annotations
 
 import re
-from copy import deepcopy
+from copy import copy
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 from unittest import mock
 
 import yaml
@@ -22,12 +22,13 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import Container, DictConfig, OmegaConf
+from omegaconf import AnyNode, Container, DictConfig, Node, OmegaConf
 from omegaconf._utils import OmegaConfDumper, get_yaml_loader
 from omegaconf.errors import OmegaConfBaseException
 
 from parlai_humaneval._util.data_files import FASTEST
 
+Settings = TypeVar("Settings", bound=Node)
 OURS = f"{Path(__file__).resolve().parents[2]}/mephisto_tasks/"
 
 
@@ -38,10 +39,45 @@ def load_once(file: IO[str]) -> Container:
     """In the place of OmegaConf's reading of a file: what has the same text is the same."""
     text = file.read()
     try:
-        return deepcopy(_of_text(text))
+        return copied(_of_text(text))
     except (yaml.YAMLError, OSError):  # which shall name the file
         file.seek(0)
         return _load(file)
+
+
+def copied(settings: Settings, parent: Node | None = None) -> Settings:
+    """As OmegaConf's own copy of settings, which asks Python's general way for each of them: three times as quick."""
+    made = settings.__class__.__new__(settings.__class__)
+    metadata = copy(settings._metadata)
+    metadata.flags, metadata.resolver_cache = copy(metadata.flags), copy(metadata.resolver_cache)
+    made.__dict__.update(settings.__dict__, _metadata=metadata, _parent=parent, _flags_cache=None)
+    inside = settings.__dict__.get("_content")
+    if isinstance(inside, dict):
+        made.__dict__["_content"] = {name: copied(value, made) for name, value in inside.items()}
+    elif isinstance(inside, list):
+        made.__dict__["_content"] = [copied(value, made) for value in inside]
+    return made
+
+
+NEW_MAPPING, NEW_LIST, NEW_VALUE = OmegaConf.create({}), OmegaConf.create([]), AnyNode(None)
+
+
+def created_quickly(text: str) -> Container:
+    """In the place of OmegaConf's settings of a text, as Mephisto keeps them of each launch: six times as quick."""
+    settings: Container = _created(yaml.load(text, quick_loader()))
+    return settings
+
+
+def _created(data: Any, key: str | int | None = None, parent: Node | None = None) -> Any:
+    made = copied(NEW_MAPPING if isinstance(data, dict) else NEW_LIST if isinstance(data, list) else NEW_VALUE, parent)
+    made._metadata.key = key
+    if isinstance(data, dict):
+        made.__dict__["_content"] = {name: _created(value, name, made) for name, value in data.items()}
+    elif isinstance(data, list):
+        made.__dict__["_content"] = [_created(value, place, made) for place, value in enumerate(data)]
+    else:
+        made.__dict__["_val"] = data
+    return made
 
 
 @cache
@@ -91,7 +127,7 @@ def compose_quickly(config_name: str, overrides: list[str]) -> DictConfig:
         try:
             values = [_parsed(value) for value in overrides if _is_value(value)]
             if not any(value.is_sweep_override() for value in values):
-                composed = deepcopy(_of_files(folder, config_name, words))
+                composed = copied(_of_files(folder, config_name, words))
                 ConfigLoaderImpl._apply_overrides_to_config(values, composed)
                 return composed
         except (HydraException, OmegaConfBaseException):

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,7 @@ import live
 import omegaconf
 import scripted_models
 from live import Launch, launch_beside
+from mephisto.data_model import task_run
 from mephisto.operations import client_io_handler
 from omegaconf import OmegaConf
 
@@ -49,8 +52,9 @@ from mephisto_tasks.cli.report import report
 from mephisto_tasks.launch import config
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.monitoring.observe import Observer
+from parlai_humaneval.materials import instructions
 from parlai_humaneval.models.zoo import entries
-from parlai_humaneval.models.zoo.entries import zoo_dir
+from parlai_humaneval.models.zoo.entries import ModelSpec, zoo_dir
 from parlai_humaneval.report import build
 from parlai_humaneval.report.section import Section
 
@@ -125,20 +129,31 @@ def _confs_are_composed_once() -> Iterator[None]:
         patch.setattr(OmegaConf, "load", composing.load_once)
         patch.setattr(omegaconf._utils, "get_yaml_loader", composing.quick_loader)
         patch.setattr(omegaconf.omegaconf, "get_omega_conf_dumper", lambda: composing.QuickDumper)
+        patch.setattr(task_run, "OmegaConf", SimpleNamespace(create=composing.created_quickly))
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _zoo_files_of_the_package_are_read_once() -> Iterator[None]:
-    """Every launch reads them all."""
-    read, folder = entries.read_yaml, zoo_dir()
-    packaged = cache(read)
+def _files_of_the_package_are_read_once() -> Iterator[None]:
+    """Every launch reads its instructions and all zoo files, and makes ninety models of these."""
+    read, finish, folder = entries.read_yaml, entries._finish, zoo_dir()
+    packaged, models = cache(read), {}
 
     def read_yaml(path: Path, *how: object) -> object:
-        return packaged(path, *how) if path.parent == folder else read(path, *how)
+        return packaged(path, *how) if path.is_relative_to(folder.parent) else read(path, *how)
+
+    def finished(name: str, known: dict[str, Any], origin: dict[str, Path]) -> ModelSpec:
+        if origin[name].parent != folder:
+            return finish(name, known, origin)
+        chain = tuple(origin[parent.extends] for parent in entries._chain(name, known, name) if parent.extends)
+        if (name, chain) not in models:
+            models[name, chain] = finish(name, known, origin)
+        return models[name, chain].model_copy()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entries, "read_yaml", read_yaml)
+        for module in (entries, instructions):
+            patch.setattr(module, "read_yaml", read_yaml)
+        patch.setattr(entries, "_finish", finished)
         yield
 
 

@@ -23,7 +23,7 @@ PATIENCE_S = 600.0
 HEARTBEAT_S = 1.0
 AGAIN_S = 1.5
 """After how long somebody tries again who was asked to."""
-PASSING = ("another page", "have paused", "technical break", "are taken right now", "again")
+PASSING = ("another page", "have paused", "technical reasons", "are taken right now", "again")
 """Words of refusals that may be over in a minute."""
 COME_BACK = ("reload this page",)
 """Words of last pages that invite to come back at once."""

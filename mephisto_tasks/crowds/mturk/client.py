@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import boto3
 from botocore import exceptions as aws
 from botocore.config import Config
-from botocore.exceptions import ProfileNotFound
+from botocore.session import get_session
 from typing_extensions import Unpack
 
 from mephisto_tasks.crowds.crowd import CrowdError
@@ -135,15 +135,12 @@ def keys_in_environment() -> bool:
 
 def session_for(requester_name: str) -> boto3.Session:
     """With the keys of the requester's AWS profile, else those in the environment. Raises MTurkError: there are none."""
-    profile = plain_name(requester_name)
-    try:
-        return boto3.Session(profile_name=profile, region_name=REGION)
-    except ProfileNotFound:
-        if not keys_in_environment():
-            no_keys = NO_KEYS.format(whom=f"the requester {profile!r}")
-            raise MTurkError(f"cannot ask MTurk: {no_keys}{closed()}") from None
+    profile, session = plain_name(requester_name), get_session()
     with asking("use the AWS keys of the environment"):
-        return boto3.Session(region_name=REGION)
+        has_profile = profile in session.available_profiles
+        if not (has_profile or keys_in_environment()):
+            raise MTurkError(f"cannot ask MTurk: {NO_KEYS.format(whom=f'the requester {profile!r}')}{closed()}")
+        return boto3.Session(None, None, None, REGION, session, profile if has_profile else None)
 
 
 def client_for(requester_name: str, provider: str, config: Config = PATIENT) -> Any:

@@ -35,6 +35,14 @@ describe("the page's words", () => {
     expect(t("Not translated")).toBe("Not translated");
   });
 
+  it("are not turned by what is put into them, where either runs from right to left", () => {
+    speak({ "You wrote: {text}": ["כתבת: {text}"], "{n} word": ["{n} מילה"] });
+    expect(t("You wrote: {text}", { text: "Why?" })).toBe("כתבת: \u2068Why?\u2069");
+    expect(tn("{n} word", "{n} words", 1)).toBe("1 מילה");
+    speak();
+    expect(t("You wrote: {text}", { text: "למה?" })).toBe("You wrote: \u2068למה?\u2069");
+  });
+
   it("hold text of others as it is, also where it looks like a place", () => {
     expect(t("You wrote: {text}", { text: "{name} $& <b>" })).toBe("You wrote: {name} $& <b>");
   });

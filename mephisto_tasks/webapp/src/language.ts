@@ -60,6 +60,10 @@ function translator(catalogue: Catalogue): Tannin {
   return new Tannin(domains as ConstructorParameters<typeof Tannin>[0]);
 }
 
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** Where something in a sentence runs from right to left, words put into it (a name, a question) are kept from turning those around. */
 function filled(text: string, values: Values): string {
-  return text.replace(/\{(\w+)\}/g, (braces, name: string) => String(values[name] ?? braces));
+  const put = (value: string | number) => (typeof value === "string" && RIGHT_TO_LEFT.test(text + value) ? `\u2068${value}\u2069` : String(value));
+  return text.replace(/\{(\w+)\}/g, (braces, name: string) => put(values[name] ?? braces));
 }

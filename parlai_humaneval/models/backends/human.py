@@ -243,8 +243,8 @@ PATIENCE_S = 360.0
 UNATTENDED_S = 120.0
 """A rater who waits for partners of whom none is there is not kept for longer."""
 NEEDS_LAUNCH = (
-    "This model needs a launch, where people write its replies on the partners' page. `parlai-humaneval launch …` prints "
-    "the link to that page. Outside a launch, such as in self-chats, there is nobody to write replies."
+    "This model works only during a launch, when people write its replies on the partners' page. `parlai-humaneval "
+    "launch …` prints the link to that page. Outside a launch, such as in self-chats, there is nobody to write replies."
 )
 
 

@@ -113,8 +113,8 @@ def pretrained_name(opt: Opt) -> str:
 
 def pretrained_missing(name: str, error: Exception) -> PretrainedMissing:
     return PretrainedMissing(
-        f"GPT-2 “{name}” is neither a folder with a model nor on this machine, and it could not be downloaded ({error}). "
-        "Set hf_model to a folder, or load the model once with an internet connection."
+        f"GPT-2 “{name}” is not a folder with a model and is not cached on this machine, and it could not be "
+        f"downloaded ({error}). Set hf_model to a folder, or load the model once with an internet connection."
     )
 
 

@@ -279,7 +279,7 @@ class Breaker:
                     self._probe = None  # one that hangs keeps nobody from looking again
                     left = [*probe, *self._let_go()]
                     logger.error(
-                        "%s did not come back within %g s (%s). Waiting conversations that end now: %d. The "
+                        "%s did not come back within %g s (%s). Conversations that were waiting and end now: %d. The "
                         "launch keeps trying it.",
                         self.model, self.outage_s, outage.why, len(left),
                     )  # fmt: skip

@@ -205,7 +205,7 @@ class Child:
         self.worker = worker
         self._seed = seed
         if isinstance(persona, str):
-            raise ValueError(f"a persona is a list of sentences, not one text: “{persona}”")
+            raise ValueError(f"a persona is a list of sentences, not a single text: “{persona}”")
         # A line break within a sentence would make its rest words of the person.
         if wrong := [sentence for sentence in persona if len(sentence.splitlines()) != 1 or not sentence.strip()]:
             raise ValueError(f"a sentence of a persona must be one line that is not empty, not {wrong[0]!r}")

@@ -300,7 +300,7 @@ class TurnsSection(turn_rows.TurnRows):
         """How the numbers shown were made, and no others."""
         kinds = {row.kind for row in self.models}
         tests = [
-            ("one", "one reply picked per turn", "two-sided binomial test of two models, Pearson's χ² of more"),
+            ("one", "one reply picked per turn", "two-sided binomial test for two models, Pearson's χ² for more"),
             ("any", "any number picked", "McNemar's χ² without correction for two models, Cochran's Q for more"),
         ]
         told = [

@@ -57,7 +57,7 @@ class WithJudge(Section):
 
     def data_tables(self) -> list[DataTable]:
         title = f"By people and {self.judge}, and by people alone"
-        note = "Human: judgements by people. Worth: how many human judgements alone would be as precise."
+        note = "Human: judgements by people. Worth: human judgements needed for this precision without the judge."
         return [table_of("with_judge", title, self.rows, note)] if self.rows else []
 
     def figures(self) -> list[Figure]:

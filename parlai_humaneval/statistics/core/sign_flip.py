@@ -25,9 +25,11 @@ JOINT_DRAWS = 9_999
 SOURCE = "Canay, Romano & Shaikh 2017 (sign-flip test of cluster sums); Lugannani & Rice 1980 (its distribution)"
 _LARGE_CLUSTERS, _LARGE_SHARE = 8, 0.04
 """Beside clusters of more than such a share of the variance no sum is nearly normal: of so many all signs are tried."""
-_NEWTON_STEPS, _SMALL = 50, 1e-12
+_HALLEY_STEPS, _SMALL = 50, 1e-12
 _NODES, _OF_POSSIBLE = 28, 0.9
 """Tails of many sums of the same clusters are a polynomial through so many, up to such a part of what is possible."""
+_ANGLES = (2 * np.arange(_NODES) + 1) * np.pi / (2 * _NODES)
+_AT, _SIGNED = (1 - np.cos(_ANGLES)) / 2, np.sin(_ANGLES) * (1 - 2 * (np.arange(_NODES) % 2))
 _KEPT_INTERVALS, _SECANTS = 4_096, 8
 _CELLS_AT_ONCE = 4_000_000
 
@@ -81,11 +83,10 @@ def _many_tails(sizes: Floats, reached: Floats) -> Floats:
     smooth = reached <= most
     if int(smooth.sum()) <= 2 * _NODES or most <= 0:
         return _saddlepoint(sizes, reached)
-    angles = (2 * np.arange(_NODES) + 1) * np.pi / (2 * _NODES)
-    nodes, signed = most * (1 - np.cos(angles)) / 2, np.sin(angles) * (1 - 2 * (np.arange(_NODES) % 2))
+    nodes = most * _AT
     computed = _saddlepoint(sizes, np.concatenate([nodes, reached[~smooth]]))
     gaps = reached[smooth][:, None] - nodes
-    parts = signed / np.where(gaps == 0, 1e-300, gaps)
+    parts = _SIGNED / np.where(gaps == 0, 1e-300, gaps)
     tails = np.empty(len(reached))
     tails[smooth] = np.clip(parts @ computed[:_NODES] / parts.sum(axis=1), 0.0, 1.0)
     tails[~smooth] = computed[_NODES:]
@@ -94,11 +95,11 @@ def _many_tails(sizes: Floats, reached: Floats) -> Floats:
 
 def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
     """P(Σ ± sizes ≥ each of ``reached``, none below 0) by the saddlepoint of K(t) = Σ log cosh(t·size)."""
-    possible = reached < float(sizes.sum()) * (1 - _SMALL)
-    wanted = np.where(possible, reached, 0.0)
-    # Sums of clusters that are close to normal: where z is small, or there is nothing left to flip.
-    z = wanted / max(float(np.sqrt((sizes**2).sum())), 1e-300)
-    normal = ndtr(-z)
+    # Most of what is asked for beside large clusters is further than all the others together reach.
+    tails, possible = np.zeros(len(reached)), reached < float(sizes.sum()) * (1 - _SMALL)
+    wanted = reached[possible]
+    # Sums of clusters that are close to normal: where the sum is small, or there is nothing left to flip.
+    normal = ndtr(-wanted / max(float(np.sqrt((sizes**2).sum())), 1e-300))
     t = _saddles(sizes, wanted)
     exponent = t[:, None] * sizes
     # log cosh and 1 − tanh² of each, from one exponential.
@@ -109,28 +110,28 @@ def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
     usable = (root > 1e-3) & (standardised > 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
         correction = np.exp(-(root**2) / 2) / np.sqrt(2 * np.pi) * (1 / standardised - 1 / root)
-    tails = np.where(usable, ndtr(-root) + np.where(usable, correction, 0.0), normal)
-    return np.asarray(np.where(possible, np.clip(tails, 0.0, 1.0), 0.0))
+    approximate = np.where(usable, ndtr(-root) + np.where(usable, correction, 0.0), normal)
+    tails[possible] = np.clip(approximate, 0.0, 1.0)
+    return tails
 
 
 def _saddles(sizes: Floats, reached: Floats) -> Floats:
     """The t at which Σ size·tanh(t·size) is each of ``reached``, which are below Σ sizes."""
-    squares = sizes**2
-    total = float(sizes.sum())
+    squares, total = sizes**2, float(sizes.sum())
     # Right where all sizes are equal.
     t = np.arctanh(reached / max(total, 1e-300)) * (total / max(float(squares.sum()), 1e-300))
-    moving = np.arange(len(t))
-    for _ in range(_NEWTON_STEPS):
-        shrunk = np.exp(-2 * t[moving, None] * sizes)
-        tanh = (1 - shrunk) / (1 + shrunk)
-        spread = (1 - tanh**2) @ squares
-        step = (reached[moving] - tanh @ sizes) / np.maximum(spread, 1e-300)
-        # From above the root Newton's step may fall below 0.
-        step = np.maximum(step, -t[moving] / 2)
-        t[moving] += step
-        # The next error is of the order of this step's square.
-        moving = moving[np.abs(step) > 1e-5 * t[moving]]
-        if not moving.size:
+    for _ in range(_HALLEY_STEPS):
+        shrunk = np.exp(np.multiply.outer(t, -2 * sizes))
+        more = 1 + shrunk
+        tanh, slope = (1 - shrunk) / more, 4 * shrunk / (more * more)
+        spread = np.maximum(slope @ squares, 1e-300)
+        newton = (reached - tanh @ sizes) / spread
+        # Longer by how the sum of tanh bends, which saves every second step; from above the root it may fall below 0.
+        step = newton / np.maximum(1 - newton * ((tanh * slope) @ (squares * sizes)) / spread, 0.3)
+        step = np.maximum(step, -t / 2)
+        t += step
+        # The next error is of the order of this step's cube.
+        if (np.abs(step) <= 1e-4 * t).all():
             break
     return np.asarray(t)
 

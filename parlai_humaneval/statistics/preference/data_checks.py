@@ -96,8 +96,8 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
                 lacking.append(f"dialogue {first[code]} has no reply of {_joined(usual - shown)} in turn {number}")
     if other:
         yield (
-            f"in {counted(len(other), 'turn')}, the models differ from the rest of the dialogue ({_first(other)}). Is a "
-            "name misspelt? A dialogue with such turns is analysed separately, as a dialogue of all models in it."
+            f"in {counted(len(other), 'turn')}, the models differ from the dialogue's other turns ({_first(other)}). Is a "
+            "name misspelt? A dialogue whose models change is analysed separately, as a dialogue of all its models."
         )
     if lacking:
         yield f"in {counted(len(lacking), 'turn')}, some models have no reply ({_first(lacking)})."

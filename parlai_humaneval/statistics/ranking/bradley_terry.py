@@ -135,7 +135,7 @@ class Comparisons:
                 "first, second, outcome and clusters must be lists of the same length, one entry per comparison."
             )
         if any(pd.isna(values).any() for values in (ones, twos, owners)):
-            raise ValueError("The name of a model or cluster is missing. Leave out comparisons that lack a name.")
+            raise ValueError("The name of a model or cluster is missing. Leave out comparisons with missing names.")
         if not np.isin(won, (-1, 0, 1)).all():
             raise ValueError("outcome must be 1 (the first won), 0 (a tie) or -1 (the second won).")
         names = sorted({str(name) for name in [*ones, *twos]}) if models is None else [str(name) for name in models]

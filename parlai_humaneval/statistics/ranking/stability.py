@@ -154,7 +154,7 @@ def stability_curves(
     cube = cube[None] if cube.ndim == 2 else cube
     best = np.asarray(reference, dtype=float)
     if cube.ndim != 3 or len(cube) != len(turns) or best.shape != cube.shape[2:]:
-        raise ValueError("points must be turns × dialogues × models, and reference must have one value per model.")
+        raise ValueError("points must have the shape turns × dialogues × models; reference needs one value per model.")
     limits, dialogues, models = cube.shape
     shares = (0.02, 0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)
     top = min(dialogues, max(_memory(cube[-1]) // 2, MEMORY // 2))

@@ -91,7 +91,7 @@ def likert_groups(tables: Tables) -> tuple[RatedCriterion, ...]:
     if tables.ratings.empty:
         return ()
     rows = likert_rows(tables)
-    check_criteria(rows)
+    check_criteria(rows, on_sliders(rows))
     return tuple(_group(own, *(str(part) for part in key)) for key, own in rows.groupby(list(RATED_GROUP), sort=True))
 
 

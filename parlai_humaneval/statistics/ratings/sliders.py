@@ -214,7 +214,7 @@ def assessed(tables: Tables) -> Assessed | None:
     if assessment.any() and not assessment.all():
         others = ", ".join(sorted(set(rows["technique"][~assessment])))
         number = counted(int((~assessment).sum()), "rating")
-        rows, remarks = rows[assessment], [f"{number} on long scales of {others} are left out here."]
+        rows, remarks = rows[assessment], [f"{number} on long scales from {others} are left out of this section."]
     if not len(rows):
         return None
     x = rows["value"].to_numpy(dtype=float)

@@ -46,7 +46,7 @@ def seen_by_length(k: npt.ArrayLike, spotted: npt.ArrayLike, weights: npt.ArrayL
     exchanges, found = checked(k, spotted)
     weight = np.ones(found.size) if weights is None else np.asarray(weights, dtype=float).ravel()
     if weight.size != found.size:
-        raise ValueError(f"{weight.size} weights for {found.size} observations: give one for each.")
+        raise ValueError(f"{weight.size} weights for {found.size} observations: expected one per observation.")
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise ValueError("weights must be numbers, 0 or more, with none missing.")
     counted = weight > 0
@@ -143,7 +143,7 @@ def survival_with_bands(
     seen = seen_by_length(k, spotted)
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))
     if codes.size != seen.place.size:
-        raise ValueError(f"{codes.size} clusters for {seen.place.size} observations: give one for each.")
+        raise ValueError(f"{codes.size} clusters for {seen.place.size} observations: expected one per observation.")
     groups, size = len(names), len(seen.lengths)
     cells = codes * size + seen.place
     found = np.bincount(cells, weights=np.asarray(spotted, dtype=float).ravel(), minlength=groups * size)
@@ -207,7 +207,7 @@ class Likelihood:
         """Number of clusters, and the CR1 covariance of the coefficients: G/(G − 1) times the sandwich."""
         ids = np.asarray(clusters, dtype=object).ravel()
         if ids.size != self.used.size:
-            raise ValueError(f"{ids.size} clusters for {self.used.size} observations: give one for each.")
+            raise ValueError(f"{ids.size} clusters for {self.used.size} observations: expected one per observation.")
         codes, names = pd.factorize(ids[self.used])
         groups, parts = len(names), self.scores[:, None] * self.design
         sums = np.column_stack([np.bincount(codes, weights=part, minlength=groups) for part in parts.T])
@@ -382,7 +382,7 @@ def cloglog_cox(
         raise ValueError("covariates must be numbers, with none missing: leave out observations that lack one.")
     labels = list(names) or [f"covariate {number}" for number in range(1, table.shape[1] + 1)]
     if len(labels) != table.shape[1]:
-        raise ValueError(f"{len(labels)} names for {table.shape[1]} covariates: give one for each.")
+        raise ValueError(f"{len(labels)} names for {table.shape[1]} covariates: expected one per covariate.")
     varying = np.ptp(table, axis=0) > 1e-12 if n else np.zeros(table.shape[1], dtype=bool)
     table = table[:, varying]
     fit = fit_blocks(exchanges, found, table)

@@ -111,7 +111,7 @@ def group_codes(group: npt.ArrayLike, n: int) -> tuple[Ints, list[object]]:
     """Index of each entry's group, and the groups, sorted."""
     values = np.asarray(group, dtype=object).ravel()
     if values.size != n:
-        raise ValueError(f"{values.size} groups for {n} observations: give one for each.")
+        raise ValueError(f"{values.size} groups for {n} observations: expected one per observation.")
     codes, names = pd.factorize(values, sort=True)
     if (codes < 0).any():
         raise ValueError("group has missing values: give the group of every observation.")
@@ -208,7 +208,7 @@ def clustered_score_test(
         return base.but(statistic=None, level=level)
     names = np.asarray(clusters, dtype=object).ravel()
     if names.size != scores.score.size:
-        raise ValueError(f"{names.size} clusters for {scores.score.size} observations: give one for each.")
+        raise ValueError(f"{names.size} clusters for {scores.score.size} observations: expected one per observation.")
     influence = scores.score * (scores.in_second - scores.shares[scores.block])
     words = {"name": name, "null": 0.0, "level": level, "cluster": cluster}
     result = with_once_each(clustered_mean, influence, names, dialogues=dialogues, **words)
@@ -252,7 +252,7 @@ def logrank_scores(time: npt.ArrayLike, event: npt.ArrayLike, group: npt.ArrayLi
     """The log-rank statistic of right-censored times, for any number of groups (Mantel 1966; Peto & Peto 1972)."""
     times, happened = np.asarray(time, dtype=float).ravel(), np.asarray(event, dtype=float).ravel()
     if times.size != happened.size:
-        raise ValueError(f"{times.size} times, but {happened.size} events: give one of each per observation.")
+        raise ValueError(f"{times.size} times, but {happened.size} events: expected one of each per observation.")
     if not np.isfinite(times).all() or not np.isin(happened, (0.0, 1.0)).all():
         raise ValueError("time must be a number and event 0 or 1, with none missing.")
     codes, names = group_codes(group, times.size)

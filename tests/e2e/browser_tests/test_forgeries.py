@@ -81,7 +81,7 @@ def test_forged_choices_change_nothing(forger: Rater, odd_study: Study) -> None:
         ({**pick, "selected": [other, mine]}, "Please choose one reply."),
         ({**pick, "selected": []}, "Please choose one reply."),
         ({**pick, "step_id": "choose-2", "selected": [other]}, "Nothing has changed."),
-        ({"kind": "message", "step_id": "choose-1", "text": "Hi"}, "another kind of answer"),
+        ({"kind": "message", "step_id": "choose-1", "text": "Hi"}, "different kind of answer"),
         ({"kind": "win", "step_id": "choose-1"}, "could not be read"),
     ]
     for number, (answer, words) in enumerate(forged, start=1):

@@ -77,7 +77,7 @@ def asked(folder: Path, step: FormStep | RankStep, *packets: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"kind": "rank", "ranks": {"x": 1}}, "another kind of answer"),
+        ({"kind": "rank", "ranks": {"x": 1}}, "different kind of answer"),
         ({**GOOD_FORM, "step_id": "form-0"}, "belongs to an earlier step"),
         ({**GOOD_FORM, "values": {"preference": "third"}}, "You were not shown that"),
         ({**GOOD_FORM, "values": {"humanness": "first"}}, "You were not shown that question"),
@@ -99,7 +99,7 @@ def test_a_forged_form_changes_nothing(tmp_path: Path, wrong: dict[str, Any], sa
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({**GOOD_FORM, "step_id": "rank-1"}, "another kind of answer"),
+        ({**GOOD_FORM, "step_id": "rank-1"}, "different kind of answer"),
         ({"kind": "rank", "ranks": {"x": 1, "y": 1}}, "have the same rank"),
         ({"kind": "rank", "ranks": {"x": 1, "y": 3}}, "from 1 to 2"),
         ({"kind": "rank", "ranks": {"x": 1, "y": "2"}}, "could not be read"),

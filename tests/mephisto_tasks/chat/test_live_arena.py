@@ -99,7 +99,7 @@ async def test_at_the_last_turn_the_verdict_is_asked_for(run: RunningStudy) -> N
         assert "choose one answer" in await rater.refused(selected=[])
         assert "choose one answer" in await rater.refused(selected=["a", "b"])
         assert "You were not shown that" in await rater.refused(selected=["alpha"])
-        assert "another kind of answer" in await rater.refused(kind="action", action_id="a")
+        assert "different kind of answer" in await rater.refused(kind="action", action_id="a")
         await rater.tick("b")
         await rater.hand_in()
     record = rater.record(run)

@@ -99,5 +99,5 @@ def test_a_launch_says_in_which_languages_blinding_knows_no_phrases(tmp_path: Pa
     folder.mkdir()
     (folder / "nl.po").write_text(re.sub(r"Language: zh\w*", "Language: nl", chinese), encoding="utf-8")
     dutch = study(tmp_path, 5, language="nl", languages_dir=str(folder))
-    assert [remark for remark in dutch.remarks if "has no phrases for nl:" in remark]
+    assert [remark for remark in dutch.remarks if "does not support nl:" in remark]
     assert not study(tmp_path, 5).remarks

@@ -49,10 +49,16 @@ SITES = re.compile(
 PLACE = re.compile(rf"place=({'|'.join(sorted({crowd.place for crowd in crowds()}, key=len, reverse=True))})\b")
 PROVIDERS = {crowd.provider_type for crowd in crowds()}
 """As strings of their own: “link” in a sentence is a link."""
+ANYWHERE = re.compile(
+    rf"{SITES.pattern}|{PLACE.pattern}|[rbf\"'}}]({'|'.join(map(re.escape, PROVIDERS))})[rbf\"'{{]", re.IGNORECASE
+)
+"""No program without it names a crowd."""
 
 
 def names_in(text: str) -> Iterator[tuple[int, str]]:
     """Line and name of every crowd in a program's identifiers and strings; comments may tell of them."""
+    if not ANYWHERE.search(text):
+        return  # most programs: to split those into words, too, takes seconds
     strings = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (tokenize.NAME, *strings):

@@ -216,7 +216,7 @@ def test_what_is_said_while_it_runs_is_of_what_is_shown(tmp_path: Path, going: S
         seen = Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing()
     assert (
         seen.remarks[0]
-        == "Intervals use only dialogues that compare the two models. Each interval is simultaneously valid at all times."
+        == "Intervals use only dialogues that compare the two models. All of the intervals are jointly valid at all times."
     )
     assert seen.remarks[0] in decided_table(seen).notes
     assert "would estimate" not in seen.looking

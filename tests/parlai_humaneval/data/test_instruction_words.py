@@ -167,7 +167,7 @@ def test_beside_a_consent_text_of_ones_own_nothing_else_is_said_of_consent_and_p
     """Guards against two texts that disagree: only the researchers' own says what is kept and published."""
     said = read(path, {"own_consent"})
     assert not re.search("By starting|publish|made-up code", f"{said.consent} {told(said)}")
-    assert "You can then decide whether you agree" in said.consent
+    assert "You can then decide whether you want to take part" in said.consent
 
 
 @pytest.mark.parametrize(

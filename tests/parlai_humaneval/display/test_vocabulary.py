@@ -97,7 +97,7 @@ def test_languages_without_a_list_are_named_in_one_sentence(tmp_path: Path) -> N
     """Guards studies in such a language from being taken for blind; a file of one's own makes up for it."""
     sentence = unprotected(["en", "pt-BR", "zh_Hant", "nl", "nl"], packaged(), ["Arabic"])
     assert sentence is not None
-    assert "no phrases for nl, Arabic letters:" in sentence
+    assert "Blinding does not support nl, Arabic letters:" in sentence
     assert unprotected(["en", "de"], packaged()) is None
     dutch = vocabulary_with(own(tmp_path, "languages: {nl: {talk: ['als taalmodel']}}"))
     assert unprotected(["nl"], dutch) is None

@@ -177,7 +177,7 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == sorted([*right, *(["heron", f"marks.{option}", 0] for option in EXPECTED)])
     assert (
-        "Each option that was ever ticked is a criterion (0 or 1): marks.warm, marks.vague, marks.long." in done.stdout
+        "Each option that any rater ticked becomes a 0/1 criterion: marks.warm, marks.vague, marks.long." in done.stdout
     )
     pairs = {user: {"i1": [label("marks", one, True) for one in ticked]} for user, ticked in ticks.items()}
     (tmp_path / "potato").mkdir()
@@ -190,7 +190,7 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     done = command(tmp_path / "all.json", "--force")
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == right
-    assert "only other questions" not in done.stdout
+    assert "only questions that have no ticks" not in done.stdout
     ratings = read_tables(command.out).ratings
     assert {*ratings["minimum"], *ratings["maximum"]} == {0, 1}
 
@@ -355,7 +355,7 @@ def test_raters_who_ticked_nothing_are_counted_where_the_file_cannot_show_them(c
     (tmp_path / "all.json").write_text(json.dumps([{**task, "id": n} for n, task in enumerate(tasks)]))
     done = command(tmp_path / "all.json")
     assert done.exit_code == 0, done.stderr
-    assert "an empty answer from them. 2 raters answered only other questions about an item." in done.stdout
+    assert "an empty answer from them. 2 raters answered only questions that have no ticks." in done.stdout
 
 
 def test_nothing_ticked_in_prodigy_is_an_answer(command, tmp_path: Path):

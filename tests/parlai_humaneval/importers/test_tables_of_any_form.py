@@ -262,15 +262,15 @@ def test_the_row_that_is_shown_has_nothing_that_is_left_out(command, tmp_path: P
     [
         (
             "winner:lft=x,right=model_b",
-            "--map winner:lft= changes nothing, because no cell contains it. The column has: left ….",
+            "--map winner:lft= changes nothing: no cell contains that word. The column has: left ….",
         ),
         (
             "model:modelx=z",
-            "--map model:modelx= changes nothing, because no cell contains it. The column has: left, right, x, y.",
+            "--map model:modelx= changes nothing: no cell contains that word. The column has: left, right, x, y.",
         ),
         (
             "note:often=1,nevr=0",
-            "--map note:nevr= changes nothing, because no cell contains it. The column has: never ….",
+            "--map note:nevr= changes nothing: no cell contains that word. The column has: never ….",
         ),
         ("note:often=1,never=0", ""),
         ("model:x=z,left=z", ""),

@@ -226,7 +226,7 @@ def test_a_scale_in_words_is_the_one_that_has_them_all(
     assert done.exit_code == 0, done.stderr
     ratings = read_tables(command.out).ratings
     assert ratings[ratings["criterion"] == "fluent"]["value"].tolist() == values
-    assert done.stdout.count("become 1, 2, 4, 5, because none means “middle”") == 2 * (len(fluent) == 4)
+    assert done.stdout.count("become 1, 2, 4, 5 (no word means “middle”)") == 2 * (len(fluent) == 4)
 
 
 def test_two_words_of_a_scale_are_never_one_number(command, tmp_path: Path):

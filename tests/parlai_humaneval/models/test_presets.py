@@ -16,7 +16,7 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.models.zoo.files import preset_names
 
 LEFT_OUT = {"gen/opt_bb3", "gen/opt_pt"}
-"""For models of 175 billion weights, which ParlAI's wheel cannot run."""
+"""For models of 175 billion parameters, which ParlAI's wheel cannot run."""
 
 
 @pytest.fixture(autouse=True)

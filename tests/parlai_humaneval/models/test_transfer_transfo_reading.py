@@ -267,7 +267,7 @@ def test_lengths_that_do_not_fit_are_refused(gpt2: Path) -> None:
 def test_a_gpt2_that_is_not_there_is_named(tmp_path: Path) -> None:
     """Guards the message without a network: what is missing and what to do."""
     opt = parlai_opt(ModelSpec(name="tiny", options=agent_options(tmp_path / "nowhere")))
-    sentence = r"GPT-2 “.*nowhere” is neither a folder .* Set hf_model to a folder"
+    sentence = r"GPT-2 “.*nowhere” is not a folder .* Set hf_model to a folder"
     with pytest.raises(PretrainedMissing, match=sentence):
         create_agent(opt)
     with pytest.raises(PretrainedMissing, match=sentence):

@@ -52,7 +52,7 @@ def test_check_tells_what_is_left_to_do_and_never_goes_to_the_network(new_machin
     found: dict[str, Checked] = {name: check(spec) for name, spec in ZOO.items()}
     human = found.pop("human")  # the only one that talks available only in a launch
     assert (human.state, human.ok) == ("in a launch", True)
-    assert "This model needs a launch" in human.asks[0]
+    assert "This model works only during a launch" in human.asks[0]
     assert {name: (one.state, one.missing if one.state == "cannot" else []) for name, one in found.items()} == {
         name: (STATES[spec.origin], []) for name, spec in ZOO.items() if name != "human"
     }

@@ -290,7 +290,7 @@ def test_comparison() -> None:
     liu, others = compare_techniques(ask(technique="pw_turn", gap=0.1, method="liu2023"))
     assert sorted(found.n_turns for found in liu) == [126, 196, 196, 667]
     assert "arena" in others
-    assert comparison_words([]) == "No technique can be planned for this gap."
+    assert comparison_words([]) == "No technique can detect this gap."
 
 
 @pytest.mark.parametrize(

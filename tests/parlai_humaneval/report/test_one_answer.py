@@ -161,7 +161,7 @@ def test_a_section_that_says_the_same_again_names_the_one_to_go_by(study):
     told = {"sata": "Turn by turn", "free_for_all": "Free-for-all"}.get(technique)
     assert (
         told is None
-        or f"Cite “{told}”. The same answers appear here again" in document.sections["comparisons"].headline
+        or f"Cite “{told}”. This section tests the same answers" in document.sections["comparisons"].headline
     )
 
 

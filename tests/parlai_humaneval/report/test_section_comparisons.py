@@ -220,7 +220,7 @@ def test_intervals_of_several_pairs_are_said_to_stand_by_themselves(exchanged):
 def test_one_answer_from_turns_is_not_told_as_two():
     """The headline says that it is about the turns of another section; of finished dialogues there is no such thing."""
     section = build(tables(make_choices({"a": 0.7, "b": 0.4})), Options())
-    assert "Cite “Turn by turn”. The same answers appear here again" in section.headline
+    assert "Cite “Turn by turn”. This section tests the same answers" in section.headline
     assert "ties left out, so p may differ" in section.headline
     assert "once more" not in build(tables(make_pairs({"a": 0.7, "b": 0.4})), Options()).headline
 

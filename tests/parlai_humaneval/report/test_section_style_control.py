@@ -132,7 +132,7 @@ def test_groups_that_differ_are_named_and_the_best_is_not_to_be_read():
     (test,) = section.tests
     assert (test.by, test.groups, test.differs) == ("topic", 2, True)
     assert "depends on topic" in section.headline
-    assert section.remarks[0].startswith("Do not pick the best group")
+    assert section.remarks[0].startswith("Do not single out the group")
     assert [rate.value for rate in section.rates] == ["art", "law"]
     assert section.figures()
 

@@ -20,7 +20,7 @@ export function Consent({ task, form, onAgree, onDecline }: ConsentProps) {
       {form.agreed_before !== null && (
         <p className={styles.news}>
           {t("You agreed to an earlier version of this text ({version}).", { version: form.agreed_before })}{" "}
-          {form.changes || t("The text has changed since then; please read it again.")}
+          {form.changes || t("The text has changed since you agreed to it. Please read it again.")}
         </p>
       )}
       <ConsentText form={form} />

@@ -2,6 +2,7 @@ import { Disclosure, DisclosureContent, DisclosureProvider } from "@ariakit/reac
 import { useEffect, useRef, useState } from "react";
 import type { Context } from "../wire/state";
 import { store } from "../wire/storage";
+import { Bullets } from "../ui/Bullets";
 import { Chevron } from "../ui/icons";
 import styles from "./ContextCard.module.css";
 
@@ -62,21 +63,17 @@ export function ContextCard({ context, beginning, acted }: ContextCardProps) {
         <DisclosureProvider open={open} setOpen={fold}>
           <h2>
             <Disclosure className={styles.button}>
-              <span className={`strong ${styles.title}`}>{context.title}</span>
+              <bdi className={`strong ${styles.title}`}>{context.title}</bdi>
               {/* The sentences themselves are read below. */}
-              <span className={`soft ${styles.line}`} aria-hidden="true">
+              <bdi className={`soft ${styles.line}`} aria-hidden="true">
                 {!open && lines.join(" ")}
-              </span>
+              </bdi>
               <Chevron up={open} />
             </Disclosure>
           </h2>
           {/* A scrolling region must be reachable by keyboard. */}
           <DisclosureContent className={styles.content} tabIndex={0} role="region" aria-label={context.title}>
-            <ul className="bullets verbatim">
-              {lines.map((line, index) => (
-                <li key={index}>{line}</li>
-              ))}
-            </ul>
+            <Bullets lines={lines} className="verbatim" />
           </DisclosureContent>
         </DisclosureProvider>
       </div>

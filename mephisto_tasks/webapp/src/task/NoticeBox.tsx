@@ -1,3 +1,4 @@
+import { Bullets } from "../ui/Bullets";
 import type { Notice } from "../wire/state";
 import styles from "./NoticeBox.module.css";
 
@@ -6,13 +7,7 @@ export function NoticeBox({ notice }: { notice: Notice }) {
   return (
     <div role="alert" className={`verbatim ${notice.level} ${styles.notice}`}>
       <p className="strong">{notice.text}</p>
-      {notice.points.length > 0 && (
-        <ul className="bullets">
-          {notice.points.map((point) => (
-            <li key={point}>{point}</li>
-          ))}
-        </ul>
-      )}
+      {notice.points.length > 0 && <Bullets lines={notice.points} />}
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { type Ref, useRef } from "react";
+import { Bullets } from "../ui/Bullets";
 import type { Panel, PanelLine } from "../wire/state";
 import { t } from "../language";
 import { endId } from "./ends";
@@ -62,18 +63,14 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
         </h2>
         {judged !== null && lines.some((line) => line.judged) && (
           <p className="soft">
-            {t("Marked:")} <span className={`strong ${styles.chip}`}>{judged}</span>
+            {t("Marked:")} <bdi className={`strong ${styles.chip}`}>{judged}</bdi>
           </p>
         )}
       </div>
       {context.length > 0 && (
         <div className={styles.context} role="note" aria-label={t("Background")}>
           <p className="soft strong">{t("Background")}</p>
-          <ul className="bullets verbatim">
-            {context.map((line, at) => (
-              <li key={at}>{line}</li>
-            ))}
-          </ul>
+          <Bullets lines={context} className="verbatim" />
         </div>
       )}
       {lines.length === 0 ? (
@@ -94,8 +91,8 @@ function Line({ line, side: where, id }: { line: PanelLine; side: "near" | "far"
   return (
     <li className={looks} id={id} tabIndex={id === undefined ? undefined : -1} data-speaker={line.speaker} data-judged={line.judged}>
       <div>
-        <span className={`soft strong ${styles.name}`}>{line.speaker}</span>
-        <span className="visually-hidden">{line.judged ? ` ${t("(marked)")}: ` : ": "}</span>
+        <bdi className={`soft strong ${styles.name}`}>{line.speaker}</bdi>
+        <span className="visually-hidden">{line.judged ? ` ${t("(marked)")}:` : ":"}</span>{" "}
         <Reply said={line} />
       </div>
     </li>

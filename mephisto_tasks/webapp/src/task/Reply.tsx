@@ -14,8 +14,9 @@ export interface ReplyProps {
 }
 
 /**
- * What somebody said, everywhere on the page: letter by letter, or by its markup, of which nothing is HTML. Its direction
- * is its own, and turns nothing around it.
+ * What somebody said, everywhere on the page: letter by letter, or by its markup, of which nothing is HTML. Each
+ * paragraph and line of it runs as its language does, a list has its marks on that side, and code runs to the right; nothing
+ * around it turns.
  */
 export function Reply({ said, as: Text = "span", className, marks = null }: ReplyProps) {
   const { text, markup = null, images = [] } = said;
@@ -70,18 +71,26 @@ function one(part: Exclude<Marked, string>): ReactNode {
       // A reply's headings are none of the page's.
       return <p className={styles.title}>{inner}</p>;
     case "quote":
-      return <blockquote>{inner}</blockquote>;
+      return <blockquote dir="auto">{inner}</blockquote>;
+    case "ul":
+      return <ul dir="auto">{inner}</ul>;
     case "ol":
-      return <ol start={part.start}>{inner}</ol>;
+      return (
+        <ol start={part.start} dir="auto">
+          {inner}
+        </ol>
+      );
+    case "code":
+      return <code dir="ltr">{inner}</code>;
     case "pre":
       return (
-        <Scrolled name={t("Code")}>
+        <Scrolled name={t("Code")} dir="ltr">
           <pre>{inner}</pre>
         </Scrolled>
       );
     case "table":
       return (
-        <Scrolled name={t("Table")}>
+        <Scrolled name={t("Table")} dir="auto">
           <table>
             <tbody>{inner}</tbody>
           </table>
@@ -95,10 +104,10 @@ function one(part: Exclude<Marked, string>): ReactNode {
 }
 
 /** What is wider than its place scrolls in it, also by keyboard. */
-function Scrolled({ name, children }: { name: string; children: ReactNode }) {
+function Scrolled({ name, dir, children }: { name: string; dir: "ltr" | "auto"; children: ReactNode }) {
   return (
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- else its end cannot be reached without a pointer
-    <div className={styles.scrolled} role="group" aria-label={name} tabIndex={0}>
+    <div className={styles.scrolled} role="group" aria-label={name} dir={dir} tabIndex={0}>
       {children}
     </div>
   );

@@ -14,8 +14,8 @@ export function TopicBar({ topic }: { topic: string }) {
   return (
     <section className={`stripe ${styles.bar}`} aria-label={t("Topic")} data-stick="topic">
       <div className={`column ${styles.inner}`}>
-        <p ref={line} className={open ? styles.whole : styles.line}>
-          <span className="soft">{t("Topic:")}</span> {topic}
+        <p ref={line} className={open ? styles.whole : styles.line} dir="auto">
+          <bdi className="soft">{t("Topic:")}</bdi> {topic}
         </p>
         {(cut || open) && (
           <button

@@ -41,6 +41,7 @@ describe("finished dialogues", () => {
     renderTask(state(1, PAIR, TWO));
     const judged = screen.getAllByRole("listitem").filter((one) => one.dataset.judged === "true");
     expect(judged.map((one) => one.dataset.speaker)).toEqual(["Speaker 1", "Speaker 2"]);
+    expect(judged.map((one) => one.querySelector("bdi")?.textContent)).toEqual(["Speaker 1", "Speaker 2"]);
     expect(new Set(judged.map((one) => one.className)).size).toBe(1);
     expect(screen.getAllByText(/^Marked:/).map((one) => one.textContent)).toEqual(["Marked: Speaker 1", "Marked: Speaker 2"]);
   });
@@ -50,6 +51,7 @@ describe("finished dialogues", () => {
     const cards = screen.getAllByRole("note", { name: "Background" });
     expect(cards).toHaveLength(1);
     expect(cards[0]).toHaveTextContent("I like tea.");
+    expect(within(screen.getByRole("note")).getByRole("list")).toHaveAttribute("dir", "auto");
   });
 
   it("set two speakers apart where none is marked", () => {

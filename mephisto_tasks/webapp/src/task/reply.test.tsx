@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { axeViolations } from "../test/axe";
 import { CHOOSE, pageState, update } from "../test/fakes";
 import { renderTask } from "../test/renderTask";
-import { type ChooseStep, type Markup, parseUpdate } from "../wire/state";
+import { type ChooseStep, type Markup, type Part, parseUpdate } from "../wire/state";
 import { areAlike, differences } from "./differences";
 import { Reply, spoken } from "./Reply";
 
@@ -49,6 +49,15 @@ describe("a reply", () => {
     expect(within(screen.getByRole("group", { name: "Table" })).getByRole("columnheader", { name: "Cup" })).toBeVisible();
     expect(screen.getByRole("group", { name: "Code" })).toHaveAttribute("tabindex", "0");
     expect(container.firstElementChild).toHaveAttribute("dir", "auto");
+  });
+
+  it("lets each part run as its language does, and code to the right, which says nothing of the text around it", () => {
+    const item: Part = { tag: "li", parts: ["אחת", { tag: "code", parts: ["f(x);"] }] };
+    const parts = (["p", "quote", "ul"] as const).map((tag): Part => ({ tag, parts: [item] }));
+    const { container } = render(<Reply said={{ text: "", markup: [...parts, ...MARKUP] }} />);
+    const directions = (some: string) => [...container.querySelectorAll(some)].map((one) => one.getAttribute("dir"));
+    expect(directions("blockquote, ul, ol, [aria-label='Table']")).toEqual(["auto", "auto", "auto", "auto"]);
+    expect(directions("code, [aria-label='Code']")).toEqual(["ltr", "ltr", "ltr", "ltr"]);
   });
 
   it("is heard as its words", () => {

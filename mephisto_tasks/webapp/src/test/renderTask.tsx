@@ -21,7 +21,7 @@ export function renderTask(state: PageState, extra: Partial<View> = {}, config: 
       keptUnder={AGENT_ID}
       state={shown}
       view={{ ...INITIAL_VIEW, link: "open", agentId: AGENT_ID, state: shown, ...view }}
-      session={{ answer: onAnswer, upload: onUpload, reconnect: onReconnect, deliverAgain: onDeliverAgain, giveBack: vi.fn(), goOn: onGoOn }}
+      session={{ answer: onAnswer, upload: onUpload, reconnect: onReconnect, deliverAgain: onDeliverAgain, giveBack: () => undefined, goOn: onGoOn }}
     />
   );
   const { rerender, unmount } = render(page(state, extra));

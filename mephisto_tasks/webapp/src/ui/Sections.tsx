@@ -1,4 +1,5 @@
 import type { Section } from "../wire/config";
+import { Bullets } from "./Bullets";
 import styles from "./Sections.module.css";
 
 /** Headed paragraphs; several lines under one heading become a list. Blank ones are left out. */
@@ -12,13 +13,7 @@ export function Sections({ sections }: { sections: readonly Section[] }) {
           <section key={index} className={styles.section}>
             {section.heading && <h2>{section.heading}</h2>}
             {lines.length === 1 && <p>{lines[0]}</p>}
-            {lines.length > 1 && (
-              <ul className="bullets">
-                {lines.map((line, place) => (
-                  <li key={place}>{line}</li>
-                ))}
-              </ul>
-            )}
+            {lines.length > 1 && <Bullets lines={lines} />}
           </section>
         );
       })}

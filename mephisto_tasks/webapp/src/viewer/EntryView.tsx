@@ -116,7 +116,7 @@ function Body({ details, turn, talk, link }: BodyProps) {
       {(questions.length > 0 || about.length > 0) && (
         <Part title="Question and context">
           {questions.map((question) => (
-            <p key={question} className="verbatim" dir="auto">
+            <p key={question} className="verbatim">
               {question}
             </p>
           ))}
@@ -178,9 +178,7 @@ function Pairs({ pairs }: { pairs: readonly (readonly [string, string])[] }) {
       {pairs.map(([name, text], place) => (
         <div key={place}>
           <dt className="soft">{name}</dt>
-          <dd className="verbatim" dir="auto">
-            {text}
-          </dd>
+          <dd className="verbatim">{text}</dd>
         </div>
       ))}
     </dl>
@@ -212,7 +210,7 @@ function TalkView({ talk, place, turn, link }: TalkProps) {
               data-here={exchange === turn || undefined}
             >
               <p className={`soft ${styles.small}`}>
-                {line.who}
+                <bdi>{line.who}</bdi>
                 {begins && <CopyLink address={link(exchange, place)} name={copyName(exchange, place)} short />}
               </p>
               {line.text === "" ? <p className="soft">(no text)</p> : <Words said={line} as="p" className="bubble" />}

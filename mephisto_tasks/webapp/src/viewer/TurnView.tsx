@@ -92,9 +92,7 @@ function Fold({ title, text }: { title: string; text: string | undefined }) {
   return text ? (
     <details className={styles.fold}>
       <summary>{title}</summary>
-      <p className="verbatim" dir="auto">
-        {text}
-      </p>
+      <p className="verbatim">{text}</p>
     </details>
   ) : null;
 }
@@ -112,9 +110,11 @@ export function Answers({ answers }: { answers: readonly Answer[] }) {
         return (
           <li key={place}>
             <p>
-              <strong>{answer.by}</strong>
+              <strong>
+                <bdi>{answer.by}</bdi>
+              </strong>
               {kind && <span className="soft">{` (${kind})`}</span>}
-              {choice(answer, says.length === 0)}
+              <bdi>{choice(answer, says.length === 0)}</bdi>
               {answer.seconds !== undefined && <span className="soft">{` · ${duration(answer.seconds)}`}</span>}
             </p>
             {says.length > 0 && (
@@ -130,9 +130,7 @@ export function Answers({ answers }: { answers: readonly Answer[] }) {
               </dl>
             )}
             {answer.reason && (
-              <p className={`verbatim ${styles.reason}`} dir="auto">
-                {answer.reason}
-              </p>
+              <p className={`verbatim ${styles.reason}`}>{answer.reason}</p>
             )}
             {wrote.map(([, text], number) => (
               <Fold key={number} title="What the judge wrote" text={text} />

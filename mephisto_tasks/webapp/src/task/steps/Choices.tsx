@@ -132,7 +132,7 @@ export function Choices(props: ChoicesProps) {
         <div className={styles.none}>
           <label {...looks(choice.none)}>
             {input(NONE, choice.none, onNone)}
-            <span className={styles.text}>{none}</span>
+            <bdi className={styles.text}>{none}</bdi>
             {mark(choice.none)}
           </label>
         </div>

@@ -14,7 +14,7 @@ export function DifferencesButton({ shown, onShow }: { shown: boolean; onShow: (
 export function DifferencesNote({ shown }: { shown: boolean }) {
   return (
     <p role="status" className={`soft ${styles.note}`}>
-      {shown && t("Underlined words do not appear at that point in any other reply.")}
+      {shown && t("Underlined words are the words in which a reply differs from all other replies.")}
     </p>
   );
 }

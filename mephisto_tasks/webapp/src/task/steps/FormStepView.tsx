@@ -117,7 +117,7 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
 function keyHint({ questions }: FormStep): string {
   const keys = keyRange(Math.max(...questions.map(({ options }) => options.length)));
   if (altChooses() && questions.some(({ reason }) => reason !== null)) {
-    return t("Press {keys} to choose (with Alt while you type), Enter to continue.", { keys });
+    return t("Press {keys} to choose (plus Alt while typing), Enter to continue.", { keys });
   }
   return questions.length > 1
     ? t("Press {keys} to answer each question, Enter to continue.", { keys })

@@ -55,9 +55,9 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer, onUpload }
           <div key={group} role="group" aria-labelledby={`group-${index}`} className={`cluster ${styles.group}`} data-keyed={keyed ? "" : undefined}>
             <div className={`cluster soft ${styles.head}`}>
               <h2 id={`group-${index}`}>{group}</h2>
-              {shared !== null && <span>{shared}</span>}
+              {shared !== null && <bdi>{shared}</bdi>}
               {keyed && altChooses() && (
-                <span className={`soft ${stepStyles.keys}`}>{t("Keys: {keys} (with Alt while you type).", { keys: keyRange(actions.length) })}</span>
+                <span className={`soft ${stepStyles.keys}`}>{t("Keys: {keys} (plus Alt while typing).", { keys: keyRange(actions.length) })}</span>
               )}
             </div>
             {buttons(actions, keyed)}
@@ -65,7 +65,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer, onUpload }
         );
       })}
       <StepShell shell={shell} label={t("Your turn")} look="line" first={field}>
-        <TextField id="message" label={step.label} keys={t("Enter sends, Shift+Enter starts a new line.")} {...fieldProps} />
+        <TextField id="message" label={step.label} keys={t("Press Enter to send, or Shift+Enter for a new line.")} {...fieldProps} />
         <StepFoot send={t("Send")} />
         {most > 0 && <Pictures images={images} most={most} busy={busy} onBusy={setBusy} onChange={change} onUpload={onUpload} />}
         {(ungrouped.length > 0 || step.suggestions.length > 0) && (

@@ -56,7 +56,7 @@ export function OptionRow({ options, look = "words", onPressed, ...rest }: Optio
           {index + 1}
         </span>
       )}
-      <span>{text}</span>
+      <bdi>{text}</bdi>
     </>
   );
   return (

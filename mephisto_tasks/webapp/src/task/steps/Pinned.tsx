@@ -13,7 +13,7 @@ export const AnsweredLine = createContext<string | null>(null);
 export function Quote({ name, said }: { name: string; said: Said }) {
   return (
     <div className={`soft ${styles.pinned} ${styles.quote}`} dir="auto" aria-hidden="true" data-quote>
-      {name}: {spoken(said)}
+      <bdi>{name}:</bdi> {spoken(said)}
     </div>
   );
 }

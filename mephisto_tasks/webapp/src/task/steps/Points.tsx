@@ -28,7 +28,7 @@ export function Points({ scale, value, labelledBy, describedBy, onChange }: Rate
         <span className={`strong ${styles.value}`} aria-hidden={named && !hinted ? true : undefined}>
           {point}
         </span>
-        {word !== undefined && <span className={styles.meaning}>{word}</span>}
+        {word !== undefined && <bdi className={styles.meaning}>{word}</bdi>}
         {word === undefined && end !== String(point) && end !== "" && <span className="visually-hidden">, {end}</span>}
       </>
     );
@@ -55,7 +55,7 @@ export function Points({ scale, value, labelledBy, describedBy, onChange }: Rate
       {hinted && (
         <details className={styles.meanings} aria-labelledby={labelledBy}>
           <summary>{t("What each number means")}</summary>
-          <ol start={scale.minimum}>
+          <ol start={scale.minimum} dir="auto">
             {words.map((word, index) => (
               <li key={index}>{word}</li>
             ))}

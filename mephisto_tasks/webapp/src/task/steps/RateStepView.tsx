@@ -62,7 +62,7 @@ function howTo(step: RateStep): string {
   const slider = step.scales.some((scale) => scale.style === "slider");
   const point = step.scales.some((scale) => scale.style === "points");
   if (slider && point) {
-    return t("Mark your answer on each line. Where there are several answers, choose one.");
+    return t("Mark your answer on each line. If there is a list of answers, choose one.");
   }
   return slider ? t("Mark your answer on each line; you can move the mark afterwards.") : t("Choose one answer for each.");
 }

@@ -34,8 +34,12 @@ export function ScaleField({ scale, index, value, problem, onChange }: ScaleFiel
         <Points {...common} describedBy={problemId} />
       )}
       <div className={`soft ${styles.ends}`} aria-hidden="true">
-        <span>{left}</span>
-        <span>{right}</span>
+        <span>
+          <bdi>{left}</bdi>
+        </span>
+        <span>
+          <bdi>{right}</bdi>
+        </span>
       </div>
       {slider && (
         <span id={`${id}-ends`} hidden>

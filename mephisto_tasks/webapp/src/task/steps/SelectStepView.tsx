@@ -158,10 +158,10 @@ function keyHint(step: SelectStep): string {
   const alt = step.reason !== null && altChooses();
   if (noneLabel(step) !== null) {
     return alt
-      ? t("Keys: {keys}, 0 for none (with Alt while you type), Enter to continue.", { keys })
+      ? t("Keys: {keys}, 0 for none (plus Alt while typing), Enter to continue.", { keys })
       : t("Keys: {keys}, 0 for none, Enter to continue.", { keys });
   }
   return alt
-    ? t("Keys: {keys} (with Alt while you type), Enter to continue.", { keys })
+    ? t("Keys: {keys} (plus Alt while typing), Enter to continue.", { keys })
     : t("Keys: {keys}, Enter to continue.", { keys });
 }

@@ -66,7 +66,7 @@ export function TopicStepView({ step, keptUnder, pending, onAnswer }: StepProps<
       <StepFoot
         keys={
           items.length > 0 && altChooses()
-            ? t("Press {keys} to choose (with Alt while you type), Enter to continue.", { keys: keyRange(items.length) })
+            ? t("Press {keys} to choose (plus Alt while typing), Enter to continue.", { keys: keyRange(items.length) })
             : t("Enter to continue.")
         }
       />

@@ -42,7 +42,7 @@ export function WriteStepView({ step, keptUnder, pending, onAnswer }: StepProps<
       )}
       <Dock>
         <StepShell shell={shell} label={t("The partner's reply, written by you")} look="line" first={field}>
-          <TextField id="reply" label={step.label} keys={t("Enter sends, Shift+Enter starts a new line.")} {...fieldProps} />
+          <TextField id="reply" label={step.label} keys={t("Press Enter to send, or Shift+Enter for a new line.")} {...fieldProps} />
           <StepFoot send={t("Send")} />
         </StepShell>
       </Dock>

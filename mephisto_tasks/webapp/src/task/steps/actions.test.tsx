@@ -36,7 +36,7 @@ describe("actions beside a message", () => {
     const step = withActions(action("a", "A is better", shared), action("b", "B is better", shared), action("skip", "Skip"));
     const { onAnswer } = renderTask(pageState(1, step));
     expect(screen.getAllByText("It ends the chat.")).toHaveLength(1);
-    expect(screen.getByText("Keys: 1 or 2 (with Alt while you type).")).toBeInTheDocument();
+    expect(screen.getByText("Keys: 1 or 2 (plus Alt while typing).")).toBeInTheDocument();
     await userEvent.keyboard("1{Alt>}3{/Alt}");
     expect(field()).toHaveValue("1");
     expect(screen.queryByRole("dialog")).toBeNull();

@@ -207,7 +207,7 @@ def best_set(
     if weights.shape == (len(parts),):
         weights = np.repeat(weights[:, None], len(values), axis=1)
     if weights.shape != parts.shape or not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("sizes must not be negative. Give one size per cluster, or one per cluster and model.")
+        raise ValueError("sizes must be 0 or more: one number per cluster, or one per cluster and model.")
     if np.isinf(values).any() or not np.isfinite(parts[:, ~np.isnan(values)]).all():
         raise ValueError("An estimate or an influence is not finite: give nan for an unknown estimate.")
     names = [f"model {i + 1}" for i in range(len(values))] if models is None else [str(name) for name in models]

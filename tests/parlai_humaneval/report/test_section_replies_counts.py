@@ -52,7 +52,7 @@ def test_who_was_asked_again_is_counted_and_said() -> None:
     assert [
         remark
         for remark in section.remarks
-        if remark.startswith("my_bot: 1 of 2 replies were given when it was asked again")
+        if remark.startswith("my_bot: 1 of 2 replies were given when the model was asked again")
     ]
 
 

@@ -119,8 +119,8 @@ _EMBEDDED = Setting(
     full_name=config.EMBEDDED_WORD,
     topic="Models",
     default="false",
-    description=f"Use models that need no download ({', '.join(config.EMBEDDED)}) instead of the config file's models, "
-    "to try a config file without its models.",
+    description=f"Try the config file with models that need no download ({', '.join(config.EMBEDDED)}) instead of "
+    "its own models.",
     allowed=_KINDS[bool],
     example=f"{config.EMBEDDED_WORD}=true",
 )

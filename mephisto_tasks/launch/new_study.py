@@ -41,7 +41,7 @@ FIELDS = (
 LEAST_POWER_SIZE = 2
 WIDTH = 100
 DECIDED = "The study stops once it reaches a decision. The figures are for a study of fixed size."
-SAMPLES = "The packaged dialogues are only samples, and your gap requires more of them ({:,}). Use your own dialogues."
+SAMPLES = "Your study needs {:,} dialogues, more than the samples in the package. Use your own dialogues."
 
 
 class Choices(BaseModel, extra="forbid"):

@@ -347,7 +347,7 @@ MANY_LEFT = 0.1
 CHECKS_IN_DOCS = "Which answers count"
 """Title of the documentation's page that says what each check means."""
 
-OVERLAP = "Checks overlap: an answer that fails two checks is counted in both rows."
+OVERLAP = "An answer that fails two checks is counted in the rows of both checks."
 
 Pair = tuple[str, str]
 """A label and what it says."""

@@ -68,7 +68,7 @@ def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     none = int((acted[all_asked] == 0).sum())
     if none:
         yield (
-            f"in {none:,} of {counted(len(all_asked), 'turn')} no reply was chosen, although raters must choose one, so "
+            f"raters must choose a reply, but did not choose any in {none:,} of {counted(len(all_asked), 'turn')}, so "
             f"{'this turn is' if none == 1 else 'these turns are'} not counted. Check the column selected."
         )
 

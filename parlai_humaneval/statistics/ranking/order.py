@@ -94,7 +94,7 @@ class ModelOrder(BaseModel, extra="forbid", frozen=True):
             yield sentence(not_compared([self.groups[a], self.groups[b]]))
         more = len(ordered[NAMED:]) + len(apart[NAMED:])
         if more:
-            yield f"The same is true of {more} more pairs of groups, because strengths only compare models within a group."
+            yield f"The same is true of {more} other pairs of groups, because strengths can be compared only within a group."
 
 
 def not_compared(groups: Sequence[Sequence[str]]) -> str:

@@ -93,7 +93,7 @@ def _stumble(rater: Rater, looks: Looks) -> None:
     judging.pick(QUESTIONS[0], "Unsure")
     rater.press("Continue")
     expect(page.get_by_role("alert").last).to_contain_text(
-        f"4 questions are not answered yet. The first: “{QUESTIONS[1]}”"
+        f"4 questions still need an answer. The first: “{QUESTIONS[1]}”"
     )
     expect(judging.question(QUESTIONS[1]).get_by_role("radio").first).to_be_focused()
     looks.look(page, "spot-missing")

@@ -175,9 +175,9 @@ def listed(data_dir: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("status", "why"),
     [
-        ("RETURNED", "although the work is complete here, so it is not approved"),
-        ("TIMED-OUT", "although the work is complete here, so it is not approved"),
-        (" timed out ", "as TIMED-OUT, although the work is complete here"),
+        ("RETURNED", "as RETURNED, so it is not approved"),
+        ("TIMED-OUT", "as TIMED-OUT, so it is not approved"),
+        (" timed out ", "is complete, but prolific lists the submission as TIMED-OUT"),
         ("Rejected", "nothing is paid for it"),
         ("ACTIVE", "it is not submitted yet"),
         ("reserved", "it is not submitted yet"),

@@ -179,7 +179,7 @@ def test_other_sums_than_were_meant_are_never_paid(stage: Stage) -> None:
     wrong = Fault(change=lambda answer: {**answer, "amount": answer["amount"] * 100})
     stage.site.faults.next(SET_UP, wrong)
     said = send(stage.data_dir)
-    assert "Prolific understood bonuses of £" in said
+    assert "Prolific calculated bonuses of £" in said
     assert not stage.site.journal.of(PAY)
     send(stage.data_dir)
     assert got(stage.site) == stage.owed

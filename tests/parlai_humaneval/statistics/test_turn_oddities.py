@@ -72,16 +72,16 @@ def test_nothing_chosen_is_said_where_one_has_to_be():
     """All turns, one turn, and turns that nobody answered; where any number may be chosen, none is an answer."""
     never = rows_of(6, 3, selected=0)
     assert data_warnings(from_rows("turns", never)) == [
-        "pw_turn, fun: in 18 of 18 turns no reply was chosen, although raters must choose one, so these turns are not "
+        "pw_turn, fun: raters must choose a reply, but did not choose any in 18 of 18 turns, so these turns are not "
         "counted. Check the column selected."
     ]
     section = section_of(never)
     assert section.models == []
-    assert "no reply was chosen" in section.headline
+    assert "did not choose any" in section.headline
     assert section.remarks[0] == data_warnings(from_rows("turns", never))[0]
     once = [{**row, "selected": 0} if (row["dialogue_id"], row["turn"]) == ("d2", 1) else row for row in rows_of(6, 3)]
     (said,) = data_warnings(from_rows("turns", once))
-    assert "in 1 of 18 turns no reply was chosen" in said
+    assert "did not choose any in 1 of 18 turns" in said
     untimed = [{**row, "seconds": None} if not row["selected"] and row["turn"] == 1 else row for row in once]
     left = [row for row in untimed if (row["dialogue_id"], row["turn"]) != ("d2", 1)]
     gone = [{**row, "seconds": None} for row in once if (row["dialogue_id"], row["turn"]) == ("d2", 1)]

@@ -52,7 +52,7 @@ describe("several short questions", () => {
     await userEvent.click(radio("What is Speaker A?", "Bot"));
     await go();
     expect(onAnswer).not.toHaveBeenCalled();
-    expect(screen.getByRole("alert")).toHaveTextContent("2 questions are not answered yet. The first: “What is Speaker B?”");
+    expect(screen.getByRole("alert")).toHaveTextContent("2 questions still need an answer. The first: “What is Speaker B?”");
     expect(radio("What is Speaker B?", "Human")).toHaveFocus();
     expect(group("What is Speaker B?")).toHaveAccessibleDescription("Not answered yet");
     expect(group("What is Speaker A?")).not.toHaveAttribute("aria-invalid");

@@ -42,7 +42,7 @@ export function missingWords({ questions }: FormStep, missing: readonly FormQues
   }
   return missing.length === 1
     ? t("Not answered yet: “{question}”", { question: first.text })
-    : tn("{n} question is not answered yet. The first: “{question}”", "{n} questions are not answered yet. The first: “{question}”", missing.length, {
+    : tn("{n} question still needs an answer. The first: “{question}”", "{n} questions still need an answer. The first: “{question}”", missing.length, {
         question: first.text,
       });
 }

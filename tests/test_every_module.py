@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import ast
+import gc
+import importlib
 import json
+import os
 import pkgutil
-from collections.abc import Iterator
+import subprocess
+import sys
+import warnings
 from pathlib import Path
-
-import pytest
-from warm_python import WarmPython
 
 import mephisto_tasks
 import parlai_humaneval
+from mephisto_tasks._util import compat
 
 WITHOUT_TORCH = """\
-import sys
+import json, sys
 for name in ("torch", "transformers", "accelerate"):
     sys.modules[name] = None  # how Python marks a module as absent
-"""
-IMPORTING = """\
-import gc, importlib, json, sys, warnings
-gc.disable()  # nothing that is imported is ever garbage
-warnings.simplefilter("ignore")
-failed = {}
-from mephisto_tasks._util import compat
-compat.prepare()
-for name in json.loads(sys.argv[1]):
-    try:
-        importlib.import_module(name)
-    except BaseException as error:
-        failed[name] = f"{type(error).__name__}: {error}"
-print(json.dumps(failed))
+sys.path += [sys.argv[1], f"{sys.argv[1]}/tests"]
+from test_every_module import _failing
+print(json.dumps(_failing(json.loads(sys.argv[2]))))
 """
 NEED_TORCH = ("parlai_humaneval.agents.", "parlai_humaneval.models.")
 """Where modules may be about models of this machine."""
@@ -46,28 +38,41 @@ def all_modules() -> list[str]:
     ]
 
 
-@pytest.fixture(scope="module")
-def libraries() -> Iterator[WarmPython]:
-    """Processes that have the libraries which know nothing of PyTorch."""
-    with WarmPython(imports=("scipy.stats", "pandas", "statsmodels.api", "matplotlib.figure", "pydantic")) as started:
-        yield started
-
-
-def failing(program: str, names: list[str], folder: Path, libraries: WarmPython) -> dict[str, str]:
-    """Modules that cannot be imported in a process of their own, with why."""
-    script = folder / "importing.py"
-    script.write_text(program, encoding="utf-8")
-    done = libraries.run(str(script), json.dumps(names), cwd=folder)
-    assert done.returncode == 0, done.stderr
-    failed: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+def failing_here(names: list[str]) -> dict[str, str]:
+    """Modules that cannot be imported, with why: in a fork of this process, which has most libraries already."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, json.dumps(_failing(names)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as said:
+        answer = said.read()
+    os.waitpid(child, 0)
+    failed: dict[str, str] = json.loads(answer)
     return failed
 
 
-def test_every_module_is_importable(tmp_path: Path, libraries: WarmPython) -> None:
+def _failing(names: list[str]) -> dict[str, str]:
+    gc.disable()  # nothing that is imported is ever garbage
+    warnings.simplefilter("ignore")
+    compat.prepare()
+    failed = {}
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the module cannot be imported
+            failed[name] = f"{type(error).__name__}: {error}"
+    return failed
+
+
+def test_every_module_is_importable() -> None:
     """Guards names that a release of a library has renamed or dropped, where no other test would meet them."""
     names = all_modules()
     assert len(names) > 400
-    assert failing(IMPORTING, names, tmp_path, libraries) == {}
+    assert failing_here(names) == {}
 
 
 def test_mephisto_is_prepared_before_it_is_imported() -> None:
@@ -84,7 +89,12 @@ def test_mephisto_is_prepared_before_it_is_imported() -> None:
     assert unprepared == []
 
 
-def test_only_models_of_this_machine_need_pytorch(tmp_path: Path, libraries: WarmPython) -> None:
+def test_only_models_of_this_machine_need_pytorch(tmp_path: Path) -> None:
     """Studies of functions and hosted models, plans and reports are to run without two gigabytes of PyTorch."""
-    failed = failing(WITHOUT_TORCH + IMPORTING, all_modules(), tmp_path, libraries)
+    script = tmp_path / "importing.py"
+    script.write_text(WITHOUT_TORCH, encoding="utf-8")
+    asked = [sys.executable, str(script), str(Path(__file__).parents[1]), json.dumps(all_modules())]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    failed = json.loads(done.stdout.splitlines()[-1])
     assert [name for name in failed if not name.startswith(NEED_TORCH)] == []

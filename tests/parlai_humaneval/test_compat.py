@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from parlai.core.params import ParlaiParser
 from parlai.scripts.train_model import TrainModel
 from tiny_gpt2 import make_gpt2
 from transformers import GPT2LMHeadModel
-from warm_python import WarmPython
 
 from parlai_humaneval.models.agent.isolation import silent_parlai
 
@@ -70,30 +68,3 @@ def test_parlais_own_gpt2_says_what_the_library_generates(tmp_path: Path) -> Non
     written = library.generate(torch.tensor([read]), do_sample=False, max_new_tokens=12, pad_token_id=0, eos_token_id=0)
     assert said
     assert said == agent.dict.vec2txt(written[0, len(read) :].tolist())
-
-
-@pytest.fixture(scope="module")
-def torch_alone() -> Iterator[WarmPython]:
-    """Processes that have PyTorch, and none of what it imports on use."""
-    with WarmPython(imports=("torch",)) as started:
-        yield started
-
-
-@pytest.mark.parametrize(("speaks", "shards"), [("parlai_without_torch()", False), ("pass", True)])
-def test_only_processes_that_train_import_what_trains(
-    speaks: str, shards: bool, torch_alone: WarmPython, tmp_path: Path
-) -> None:
-    """Guards three seconds of each start with a generator; training on several GPUs, which ParlAI's own commands do; and
-    the area under a classifier's curve, which is computed all the same."""
-    program = (
-        f"import sys\nfrom parlai_humaneval.parlai_plugin.setup import parlai_without_torch\n{speaks}\n"
-        "import parlai.core.torch_generator_agent as agents\n"
-        "import parlai.core.torch_classifier_agent as classifiers\n"
-        "print(agents.fsdp_utils.FSDP_AVAILABLE, 'torch.distributed.fsdp' in sys.modules, 'sklearn' in sys.modules)\n"
-        "import torch.distributed.fsdp\n"
-        "print(classifiers.auc([0, 1], [0, 1]), 'sklearn.metrics' in sys.modules)\n"
-    )
-    script = tmp_path / "imports.py"
-    script.write_text(program, encoding="utf-8")
-    done = torch_alone.run(str(script))
-    assert done.stdout.split() == [*[str(shards)] * 3, "0.5", "True"], done.stderr

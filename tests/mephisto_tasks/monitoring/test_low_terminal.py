@@ -7,7 +7,6 @@ import pty
 import select
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -15,6 +14,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 import pytest
+from forked import Forked
 from rich.console import Console
 from rich.text import Text
 from stored_study import StoredStudy, choices
@@ -88,13 +88,16 @@ def test_a_real_terminal_of_24_lines_scrolls_and_is_left_as_it_was(tmp_path: Pat
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 18, 80, 0, 0))
     before = termios.tcgetattr(theirs)
-    command = "from parlai_humaneval.cli import main; main()"
-    process = subprocess.Popen(
+    # The program's terminal is its own, as in a shell.
+    command = (
+        "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from parlai_humaneval.cli import main; main()"
+    )
+    process = Forked(
         [sys.executable, "-c", command, "watch", "--task-name", TASK, "--data-dir", str(tmp_path)],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        preexec_fn=_own_terminal,
+        start_new_session=True,
         env={**os.environ, "TERM": "xterm"},
     )
     try:
@@ -110,12 +113,6 @@ def test_a_real_terminal_of_24_lines_scrolls_and_is_left_as_it_was(tmp_path: Pat
             process.wait()
         os.close(ours)
         os.close(theirs)
-
-
-def _own_terminal() -> None:
-    """The program's terminal is its own, as in a shell."""
-    os.setsid()
-    ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def _read_until(terminal: int, words: str) -> str:

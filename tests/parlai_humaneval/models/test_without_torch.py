@@ -1,12 +1,15 @@
-"""Studies of functions, programs and servers need no PyTorch: nothing imports it, and a local model says how to get it."""
+"""Studies of functions, programs and servers need no PyTorch: nothing imports it, and a local model says how to get it. Who
+needs it waits for those parts of it alone that they need."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from warm_python import WarmPython
 
 HIDING = """
 import sys
@@ -70,3 +73,30 @@ def test_training_says_so_too(folder: Path) -> None:
     done = run(folder, "models", "train-tiny", "--out", "tiny")
     assert done.returncode != 0
     assert "models on this machine need torch, which is not installed" in " ".join(done.stderr.split())
+
+
+@pytest.fixture(scope="module")
+def torch_alone() -> Iterator[WarmPython]:
+    """Processes that have PyTorch, and none of what it imports on use."""
+    with WarmPython(imports=("torch",)) as started:
+        yield started
+
+
+@pytest.mark.parametrize(("speaks", "shards"), [("parlai_without_torch()", False), ("pass", True)])
+def test_only_processes_that_train_import_what_trains(
+    speaks: str, shards: bool, torch_alone: WarmPython, tmp_path: Path
+) -> None:
+    """Guards three seconds of each start with a generator; training on several GPUs, which ParlAI's own commands do; and
+    the area under a classifier's curve, which is computed all the same."""
+    program = (
+        f"import sys\nfrom parlai_humaneval.parlai_plugin.setup import parlai_without_torch\n{speaks}\n"
+        "import parlai.core.torch_generator_agent as agents\n"
+        "import parlai.core.torch_classifier_agent as classifiers\n"
+        "print(agents.fsdp_utils.FSDP_AVAILABLE, 'torch.distributed.fsdp' in sys.modules, 'sklearn' in sys.modules)\n"
+        "import torch.distributed.fsdp\n"
+        "print(classifiers.auc([0, 1], [0, 1]), 'sklearn.metrics' in sys.modules)\n"
+    )
+    script = tmp_path / "imports.py"
+    script.write_text(program, encoding="utf-8")
+    done = torch_alone.run(str(script))
+    assert done.stdout.split() == [*[str(shards)] * 3, "0.5", "True"], done.stderr

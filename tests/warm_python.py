@@ -135,6 +135,11 @@ def to_its_end(program: Callable[[], object]) -> None:
         if ended.code is not None and not isinstance(ended.code, int):
             raise  # it is a message
         status = ended.code or 0
+    end(status)
+
+
+def end(status: int) -> None:
+    """End this process, but for what it leaves in memory."""
     threading._shutdown()  # type: ignore[attr-defined]  # which waits for threads, as ever
     atexit._run_exitfuncs()
     try:

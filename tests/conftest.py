@@ -84,8 +84,7 @@ def pytest_collection() -> Iterator[None]:
     try:
         return (yield)
     finally:
-        gc.freeze()
-        gc.unfreeze()  # into the oldest generation, unsearched
+        gc.freeze()  # and processes that are forked from here share it, where a search would write to all of it
         gc.set_threshold(50_000)
         gc.enable()
 

@@ -125,8 +125,11 @@ class Told:
     def __init__(self, config: pytest.Config, connection: Connection) -> None:
         self._config = config
         self._connection = connection
+        self._tells_all = bool(config.option.durations or config.option.xmlpath)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call" and report.passed and not self._tells_all:
+            return  # two of three reports, which nobody reads
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         self._connection.send(("report", data))
 

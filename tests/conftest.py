@@ -20,7 +20,7 @@ from collected_once import Processes
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 from unsynced import wait_for_no_disk
-from warm_python import WarmPython
+from warm_python import WarmPython, end
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when PyTorch is imported, here and in processes that tests start
 # By Ray's default its models give way to all other tests, and wait for minutes.
@@ -50,9 +50,28 @@ def pytest_configure(config: pytest.Config) -> None:
     others, and nobody waits half a minute until two thousand files are read for them."""
     if not config.getoption("hypothesis_profile", None) and hasattr(providers, "_get_local_constants"):
         providers._get_local_constants = lambda: providers._local_constants
-    by_xdist = config.getoption("numprocesses", None) is not None or hasattr(config, "workerinput")
-    if (processes := config.getoption("processes")) > 1 and not by_xdist:
+    if (processes := config.getoption("processes")) > 1 and not _by_xdist(config):
         config.pluginmanager.register(Processes(processes))
+
+
+def _by_xdist(config: pytest.Config) -> bool:
+    return config.getoption("numprocesses", None) is not None or hasattr(config, "workerinput")
+
+
+SESSION = pytest.StashKey[pytest.Session]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.stash[SESSION] = session
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """All is said and done: what was imported is the kernel's to clear away, for which Python takes three seconds."""
+    session = config.stash.get(SESSION, None)
+    if session is not None and not _by_xdist(config):
+        config.get_terminal_writer().flush()
+        end(int(session.exitstatus))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,8 +84,7 @@ def pytest_collection() -> Iterator[None]:
     try:
         return (yield)
     finally:
-        gc.freeze()
-        gc.unfreeze()  # into the oldest generation, unsearched
+        gc.freeze()  # and processes that are forked from here share it, where a search would write to all of it
         gc.set_threshold(50_000)
         gc.enable()
 

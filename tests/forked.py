@@ -2,7 +2,8 @@
 
 ``Forked([sys.executable, "-m", "mephisto_tasks", …], env=…, stdout=…)`` is a :class:`subprocess.Popen`, a process of its own
 with the environment, folder and streams that it is given, that is signalled, killed and waited for like any other. What a
-launch needs was imported before, in an empty home: where a test is about how a process begins, it is no fork.
+launch needs was imported before, in an empty home: where a test is about how a process begins, it is no fork. Where it is
+about how one ends, it is ``fully`` taken apart, and else not.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy
 from unsynced import wait_for_no_disk
-from warm_python import entries
+from warm_python import entries, to_its_end
 
 REPOSITORY = Path(__file__).parents[1]
 LAUNCH = (
@@ -88,8 +89,10 @@ class Forked(subprocess.Popen[Any]):
     Of Popen's settings, those of streams, text, ``cwd``, ``env`` and ``start_new_session`` are heeded.
     """
 
-    def __init__(self, command: Sequence[str | Path], *, server: WarmServer | None = None, **settings: Any) -> None:
-        self._server = server or warm_server()
+    def __init__(
+        self, command: Sequence[str | Path], *, server: WarmServer | None = None, fully: bool = False, **settings: Any
+    ) -> None:
+        self._server, self._fully = server or warm_server(), fully
         super().__init__(command, **settings)
 
     def _execute_child(self, args: Sequence[str | Path], *settings: Any) -> None:
@@ -100,6 +103,7 @@ class Forked(subprocess.Popen[Any]):
             "cwd": str(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
             "session": session,
+            "fully": self._fully,
         }
         self.pid = self._server.ask(asked, streams)
         self._pidfd = os.pidfd_open(self.pid)
@@ -148,8 +152,9 @@ def _standard(name: str) -> Any:
     return getattr(subprocess.Popen, name)
 
 
-def serve(channel: socket.socket, imports: Sequence[str]) -> list[str]:
-    """Answer each question; returns in each of the processes that it forks, with its command."""
+def serve(channel: socket.socket, imports: Sequence[str]) -> tuple[list[str], bool]:
+    """Answer each question; returns in each of the processes that it forks, with its command, and whether it is taken apart
+    fully at its end."""
     gc.disable()  # nothing that is imported here is ever garbage
     for name in imports:
         importlib.import_module(name)
@@ -173,7 +178,8 @@ def serve(channel: socket.socket, imports: Sequence[str]) -> list[str]:
         child = os.fork()
         if child == 0:
             channel.close()
-            return become(files=files, **asked)
+            fully = asked.pop("fully")
+            return become(files=files, **asked), fully
         for file in files:
             os.close(file)
         channel.send(str(child).encode())
@@ -216,5 +222,9 @@ def execute(first: str, rest: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    what = serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
-    execute(what[0], what[1:])
+    what, fully = serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
+    running = partial(execute, what[0], what[1:])
+    if fully:
+        running()
+    else:
+        to_its_end(running)

@@ -2,11 +2,12 @@
 
 Each is a process of its own, with the environment, folder, streams and exit status that a shell would give it; only that
 PyTorch and what else is named is there already. Nothing of this project, of ParlAI or of Mephisto may be named: they find
-the process as they find a new one.
+the process as they find a new one. It ends as others do, but for what it leaves in memory (:func:`to_its_end`).
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -15,7 +16,9 @@ import runpy
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -119,6 +122,34 @@ def become(command: list[str], cwd: str, env: dict[str, str], streams: list[str]
     sys.path[:] = [str(Path(command[0]).parent), *entries(env), *(entry for entry in sys.path if entry not in ours)]
 
 
+def to_its_end(program: Callable[[], object]) -> None:
+    """Run a program, and end this process with its status; an error ends it as ever.
+
+    What was imported before is the kernel's to clear away: Python takes half a second to take it apart, and has the kernel
+    copy all of it first.
+    """
+    status = 0
+    try:
+        program()
+    except SystemExit as ended:
+        if ended.code is not None and not isinstance(ended.code, int):
+            raise  # it is a message
+        status = ended.code or 0
+    end(status)
+
+
+def end(status: int) -> None:
+    """End this process, but for what it leaves in memory."""
+    threading._shutdown()  # type: ignore[attr-defined]  # which waits for threads, as ever
+    atexit._run_exitfuncs()
+    try:
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+    except (OSError, ValueError):
+        raise SystemExit(status) from None  # Python tries again, and says so
+    os._exit(status & 0xFF)
+
+
 def entries(env: Mapping[str, str]) -> list[str]:
     """What ``PYTHONPATH`` adds to where modules are looked for."""
     return [entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry]
@@ -126,4 +157,4 @@ def entries(env: Mapping[str, str]) -> list[str]:
 
 if __name__ == "__main__":
     serve(sys.argv[1:])
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    to_its_end(partial(runpy.run_path, sys.argv[0], run_name="__main__"))

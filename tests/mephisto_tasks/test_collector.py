@@ -12,6 +12,7 @@ class _Thing:
 
 
 def test_what_was_there_before_is_not_searched_and_what_comes_is() -> None:
+    gc.unfreeze()  # what tests begin with: a launch begins with nothing
     before, thresholds, old = gc.get_freeze_count(), gc.get_threshold(), _Thing()
     with only_new_garbage():
         new = _Thing()

@@ -73,6 +73,7 @@ def launched(folder: Path, *extra: str, task: str = "pw_turn") -> Iterator[tuple
     """The process of a launch, and the address it printed."""
     process = Forked(
         launch_arguments(folder, *extra, task=task),
+        fully=True,
         env=environment(folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -199,6 +199,7 @@ class StormStudy:
         self._process = Forked(
             self._command,
             server=self._forks,
+            fully=True,
             env=self._environment,
             cwd=self._folder,
             stdin=subprocess.DEVNULL,

@@ -50,6 +50,7 @@ def launched(folder: Path, *more: str, place: str = "mturk") -> Iterator[subproc
     words = command_line(folder, "launch", "pw_turn", "--data-dir", str(folder / "data"), "--yes", *settings)
     process = Forked(
         words,
+        fully=True,
         env=environment(folder),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

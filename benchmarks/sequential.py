@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from benchmarks.figures import Figure
 from benchmarks.processes import BenchmarkError
+from parlai_humaneval._util.arrays import Ints
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
@@ -50,7 +51,8 @@ class Task:
     """Some studies of one truth and crowd. ``strengths``: of the models, in log-odds; ``goal``: of the ratio to the plan of
     single pairs, and to the pooled one; ``at_margin``: are some just so far apart? ``cap``: of dialogues, where it is
     not so high that it hides no long study. ``circle``: points by which each model beats the next, and the last one the
-    first, whatever their strengths."""
+    first, whatever their strengths. ``abandoned``: part of the last model's dialogues that raters leave at
+    once."""
 
     name: str
     strengths: tuple[float, ...]
@@ -61,6 +63,7 @@ class Task:
     at_margin: bool = False
     cap: int | None = None
     circle: float = 0.0
+    abandoned: float = 0.0
 
     @property
     def rates(self) -> Numbers:
@@ -104,6 +107,17 @@ class Warned(Crowded):
         """Keep only these studies."""
         self.warned[self.place[~rows]] = self.studies.contradicted()[~rows].any(axis=1)
         super().take(rows)
+
+
+class Abandoned(Crowded):
+    """Raters who leave so many dialogues of the last model before they answer anything."""
+
+    abandoned: float
+
+    def _shares(self, of: Ints, shown: Ints, likes: Numbers) -> Numbers:
+        shares, last = super()._shares(of, shown, likes), len(self.rule.models) - 1
+        with_last = np.append(self.pairs.second == last, False)[shown]
+        return np.where(with_last & (self.rng.random(shares.shape) < self.abandoned), np.nan, shares)
 
 
 def gap(points: float) -> float:
@@ -153,6 +167,17 @@ def apart(quick: bool) -> list[Task]:
         Task(f"{models} models, {said}", tuple(of(models)), Crowd(), FEW if quick else studies, at_margin=True)
         for models, studies in ((4, 2000), *(() if quick else ((6, 2000), (10, 500))))
         for said, of in truths.items()
+    ]
+    usual += [
+        Task(
+            f"{models} models, the last one the margin below the rest, left at once in 70 %",
+            (far,) * (models - 1) + (0.0,),
+            Crowd(),
+            FEW if quick else 1000,
+            at_margin=True,
+            abandoned=0.7,
+        )
+        for models in (3, 4)
     ]
     said, of = next(iter(truths.items()))
     return usual + [
@@ -251,7 +276,12 @@ def _simulated(part: tuple[Task, int]) -> Measured:
     rates, seed = task.rates, start + len(task.strengths)
     studies = min(AT_ONCE, task.studies - start)
     warned = np.zeros(studies, dtype=bool)
-    if task.circle:
+    if task.abandoned:
+        crowded = Abandoned(Studies(task.rule, studies), rates, task.crowd, seed=seed)
+        crowded.abandoned = task.abandoned
+        crowded.studies.evidence.only_decide()
+        done = crowded.run()
+    elif task.circle:
         crowded = Warned(Studies(task.rule, studies), rates, task.crowd, seed=seed)
         crowded.warned = warned
         done = crowded.run()

@@ -192,6 +192,7 @@ def _live_scenes() -> list[Scene]:
     one_model, yes_no = live("single_model"), live("single_model", "appropriate")
     arena, direct = live("arena"), live("direct_assessment")
     two = [card(LONG), card(SHORT, 1)]
+    prose = [card(f"{MEDIUM} " * 6 + text, at) for at, text in enumerate((TALK[0], SHORT, TALK[2]))]
     eight = [
         card(text, at)
         for at, text in enumerate((MEDIUM, LONG, SHORT, MEDIUM + " Tell me.", SHORT + " I do.", "Hm.", "Yes!", "No."))
@@ -225,7 +226,7 @@ def _live_scenes() -> list[Scene]:
         _choosing(
             "sata-reason",
             "sata",
-            choose_step(live("sata", "local", "setting=sata_user", "reason_required=true"), "choose-3", two),
+            choose_step(live("sata", "local", "setting=sata_user", "reason_required=true"), "choose-3", prose),
         ),
         Scene(
             "sata-write",

@@ -415,6 +415,32 @@ def test_what_is_missing_is_said_where_one_is_led_to(stage: tuple[str, Stage], n
         assert _readable(button, 24), _seen(button)
 
 
+@pytest.mark.parametrize("stage", ["phone", "desktop"], indirect=True)
+def test_three_long_replies_are_ticked_where_one_has_read_them(stage: tuple[str, Stage]) -> None:
+    """No tick moves the page, though the dock grows by a reason; the choice and the button that sends it are on one line."""
+    size, on_stage = stage
+    page = _open(on_stage, SCENES["sata-reason"])
+    foot = page.locator("[data-stick=dock] [data-foot]").first
+    for box in page.locator("form input[type=checkbox]").all()[:3]:
+        box.evaluate(
+            """box => {
+              const dock = document.querySelector("[data-docked]").getBoundingClientRect().top;
+              scrollBy(0, box.closest("label").getBoundingClientRect().bottom - dock);
+            }"""
+        )
+        before = _scroll(page)
+        x, y = box.evaluate(_POINT)
+        page.touchscreen.tap(x, y) if size in TOUCH else page.mouse.click(x, y)
+        expect(box).to_be_checked()
+        page.wait_for_timeout(50)
+        _rest(page)
+        assert _scroll(page) == before
+        assert foot.evaluate("foot => foot.offsetHeight") <= 48
+    page.get_by_role("textbox").fill(REASON)
+    page.get_by_role("button", name="Continue").click()
+    assert [len(answer["selected"]) for answer in _sent(on_stage)] == [3]
+
+
 @pytest.mark.parametrize("stage", ["phone"], indirect=True)
 def test_a_page_that_is_loaded_again_shows_the_reply_that_it_asks_about(stage: tuple[str, Stage]) -> None:
     """Guards a reason that was asked for one reply while another was in sight."""

@@ -68,12 +68,22 @@ export function bringIntoView(top: Element | null, bottom: Element | null, befor
   }
 }
 
-/** Moves the page as little as shows all of an element above the dock; where nothing is docked it stays. */
-export function uncover(element: HTMLElement | null): void {
-  if (document.querySelector("[data-docked]") === null) {
+/**
+ * Moves the page as little as shows all of an element above the dock; where nothing is docked it stays. It also stays where half of
+ * the element is in sight, or of what there is room for, if the element is higher than that or `grown` is false: the dock is as it was.
+ */
+export function uncover(element: HTMLElement | null, grown = true): void {
+  const dock = document.querySelector("[data-docked]");
+  if (dock === null || element === null) {
     return;
   }
-  element?.scrollIntoView({ block: "nearest", behavior: calmMotion() ? "auto" : "smooth" });
+  const { top, bottom, height } = element.getBoundingClientRect();
+  const above = scrollEdge() + (parseFloat(getComputedStyle(element).scrollMarginTop) || 0);
+  const room = dock.getBoundingClientRect().top - above;
+  const seen = Math.min(bottom, above + room) - Math.max(top, above);
+  if (seen < Math.min(height, room) / 2 || (grown && height <= room)) {
+    element.scrollIntoView({ block: "nearest", behavior: calmMotion() ? "auto" : "smooth" });
+  }
 }
 
 /** Does something once the heights of what sticks are known, which is at the end of the next frame. Returns what keeps it from it. */

@@ -132,6 +132,11 @@ export function Choices(props: ChoicesProps) {
         <div className={styles.none}>
           <label {...looks(choice.none)}>
             {input(NONE, choice.none, onNone)}
+            {cards === null && (
+              <span className={`strong ${styles.badge}`} aria-hidden="true">
+                {0}
+              </span>
+            )}
             <bdi className={styles.text}>{none}</bdi>
             {mark(choice.none)}
           </label>

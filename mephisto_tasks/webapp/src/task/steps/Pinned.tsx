@@ -7,12 +7,13 @@ import styles from "./Pinned.module.css";
 export const AnsweredLine = createContext<string | null>(null);
 
 /**
- * The beginning of the chosen reply above the field in which one says why, where that is not docked beneath the reply itself.
+ * The beginning of a chosen reply above the field in which one says why, where that is not docked beneath the reply itself: one
+ * line of it where several are chosen.
  * Who listens has heard it.
  */
-export function Quote({ name, said }: { name: string; said: Said }) {
+export function Quote({ name, said, brief }: { name: string; said: Said; brief: boolean }) {
   return (
-    <div className={`soft ${styles.pinned} ${styles.quote}`} dir="auto" aria-hidden="true" data-quote>
+    <div className={`soft ${styles.pinned} ${styles.quote}`} dir="auto" aria-hidden="true" data-quote={brief ? "brief" : ""}>
       <bdi>{name}:</bdi> {spoken(said)}
     </div>
   );

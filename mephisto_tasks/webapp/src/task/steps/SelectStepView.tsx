@@ -30,7 +30,7 @@ export interface SelectStepProps extends StepProps<SelectStep> {
 
 /** Choose cards or tick options: one, any number, or explicitly none; and say why, where that is asked. */
 export function SelectStepView({ step, waiting = null, keptUnder, pending, onAnswer }: SelectStepProps) {
-  const [grew] = useState(waiting !== null);
+  const [came] = useState(waiting !== null);
   const complete = waiting === null;
   const group = useRef<HTMLDivElement>(null);
   const reason = useRef<HTMLTextAreaElement>(null);
@@ -86,15 +86,18 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
     writing: { field: reason, begun: draft.text !== "" },
   });
 
-  const chosen = replies && items.find(({ id }) => selected.includes(id));
+  const chosen = replies === null ? [] : items.filter(({ id }) => selected.includes(id));
   const problem = shell.said === "items" && lack ? lack.text : null;
   // Why is asked of a choice, and before there is one the place is free for what is read.
   const asksWhy = step.reason !== null && (lack?.where !== "items" || draft.text !== "");
   const grows = asksWhy && replies !== null;
+  const grew = useRef(false);
   useEffect(() => {
+    const now = grows && !grew.current;
+    grew.current = grows;
     if (grows && touched >= 0) {
       // The dock has grown: not over the very reply that it asks about.
-      return onceSettled(() => uncover(document.getElementById(cardId(touched))));
+      return onceSettled(() => uncover(document.getElementById(cardId(touched)), now));
     }
   }, [grows, touched]);
   const choosing = { items, none, choice: draft, onItem, onNone, onPressed };
@@ -135,13 +138,16 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
           {!replies && choices}
           {replies && problem !== null && <Problem id={problemId("question")}>{problem}</Problem>}
           {asksWhy && selected.length > 0 && <Guide at="reason" />}
-          {asksWhy && chosen && <Quote name={t("Reply {number}", { number: items.indexOf(chosen) + 1 })} said={chosen} />}
+          {asksWhy &&
+            chosen.map((item) => (
+              <Quote key={item.id} name={t("Reply {number}", { number: items.indexOf(item) + 1 })} said={item} brief={chosen.length > 1} />
+            ))}
           {step.reason !== null && asksWhy && (
             <Reason asked={step.reason} text={draft.text} said={shell.said === "reason"} fieldRef={reason} onText={(text) => change({ text })} />
           )}
           {bothRead.words}
           <p role="status" className="visually-hidden">
-            {grew && complete && t("All replies are complete.")}
+            {came && complete && t("All replies are complete.")}
           </p>
           <div className={`cluster ${styles.bar}`} data-foot>
             {replies && (long || items.length >= MANY) && <YourChoice {...choosing} />}

@@ -125,7 +125,7 @@ class Told:
     def __init__(self, config: pytest.Config, connection: Connection) -> None:
         self._config = config
         self._connection = connection
-        self._tells_all = bool(config.option.durations or config.option.xmlpath)
+        self._tells_all = any(config.getoption(name, None) for name in ("durations", "xmlpath"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.passed and not self._tells_all:

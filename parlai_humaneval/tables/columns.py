@@ -320,7 +320,6 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cell
     if column.name not in frame.columns:
         return _absent(column.kind, len(frame))
     values: pd.Series[Any] = frame[column.name]
-    # Arrays of numpy, as each step of pandas takes a tenth of a millisecond, and a table has sixty columns.
     cells = values.to_numpy(dtype=object, copy=True)
     empty: Flags = np.asarray(pd.isna(cells), dtype=bool)
     cells[empty] = None
@@ -340,7 +339,8 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cell
         cells[empty] = None
         return pd.Series(cells, index=values.index, dtype=object)
     if not kinds <= {int, float, type(None)}:
-        cells = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        read = pd.to_numeric(values, errors="coerce").astype("Float64")
+        cells = read.to_numpy(dtype=float, na_value=np.nan)
     floats = cells.astype(float)
     refuse(table, values, np.isnan(floats) & ~empty, "a number")
     refuse(table, values, np.isinf(floats), "a finite number")

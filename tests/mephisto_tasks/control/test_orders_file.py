@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from forked import Forked
 
 from mephisto_tasks.control.orders import ORDERS, More, Pause, RetireModel, StopGroup, give
 from mephisto_tasks.control.snapshot import GroupStatus, Snapshot, read_snapshot, snapshot_file, write_snapshot
@@ -77,7 +77,7 @@ def test_more_remembers_what_was_asked_for_by_then(tmp_path: Path) -> None:
 
 def test_processes_that_give_orders_at_once_lose_none(tmp_path: Path) -> None:
     names = ["one", "two", "three"]
-    processes = [subprocess.Popen([sys.executable, "-c", GIVE_MANY, str(tmp_path), TASK, name]) for name in names]
+    processes = [Forked([sys.executable, "-c", GIVE_MANY, str(tmp_path), TASK, name]) for name in names]
     assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
     given = [order.model for order in ORDERS.read(tmp_path, TASK) if isinstance(order, RetireModel)]
     assert len(given) == 120

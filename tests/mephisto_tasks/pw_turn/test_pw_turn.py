@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from forked import run
 from omegaconf import OmegaConf
 from scripted_models import zoo_file
 
@@ -178,7 +178,8 @@ def test_report_without_a_task_lists_them_or_says_what_to_do(tmp_path: Path) -> 
 
 def test_the_package_runs_as_a_program_that_launches() -> None:
     command = [sys.executable, "-m", "mephisto_tasks", "pw_turn", "--list-confs"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = run(command, timeout=120)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.split() == conf_names("pw_turn")
 
 

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from forked import Forked
 from omegaconf import OmegaConf
 
 from mephisto_tasks._util import compat
@@ -274,7 +275,7 @@ def test_the_channel_carries_packets_both_ways(architect: Make) -> None:
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL", "SIGINT", "crash"])
 def test_no_listener_survives_its_process(tmp_path: Path, end: str) -> None:
     """Mephisto's routers are processes of their own, and stay behind."""
-    with subprocess.Popen(
+    with Forked(
         [sys.executable, "-c", SERVE_FOR_EVER, str(tmp_path), end],
         stdout=subprocess.PIPE,
         stdin=subprocess.PIPE,

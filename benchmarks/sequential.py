@@ -277,10 +277,10 @@ def _simulated(part: tuple[Task, int]) -> Measured:
     studies = min(AT_ONCE, task.studies - start)
     warned = np.zeros(studies, dtype=bool)
     if task.abandoned:
-        crowded = Abandoned(Studies(task.rule, studies), rates, task.crowd, seed=seed)
-        crowded.abandoned = task.abandoned
-        crowded.studies.evidence.only_decide()
-        done = crowded.run()
+        left = Abandoned(Studies(task.rule, studies), rates, task.crowd, seed=seed)
+        left.abandoned = task.abandoned
+        left.studies.evidence.only_decide()
+        done = left.run()
     elif task.circle:
         crowded = Warned(Studies(task.rule, studies), rates, task.crowd, seed=seed)
         crowded.warned = warned

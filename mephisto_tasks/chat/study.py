@@ -348,7 +348,7 @@ def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Colle
     """What orders to a study are about; ``loaded``: the models that speak in this launch."""
     control = config.quality_control_model
     kept = {
-        control: f"{control} is used to check raters in one conversation of every assignment, so it cannot be retired."
+        control: f"{control} cannot be retired because one conversation of every assignment uses it to check raters."
     }
     return Field(
         engine.groups_of(asked, {}),

@@ -218,7 +218,7 @@ def _replayed(
         whole.fold(np.zeros(1, dtype=np.int64), *of_who)
     circles = np.flatnonzero(contradictions(whole, better[None], rule.alpha)[0])
     if circles.size:
-        names = (f"{rule.models[pairs.first[pair]]} and {rule.models[pairs.second[pair]]}" for pair in circles)
+        names = (" and ".join(rule.models[i] for i in of) for of in np.stack([pairs.first, pairs.second], 1)[circles])
         notes.append(_NOTES["circle"].format(pairs="; of ".join(names)))
     return Replay(
         **material.names,

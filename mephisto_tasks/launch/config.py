@@ -351,7 +351,7 @@ def _check_bounds(config: DictConfig, task: str) -> None:
 
 def _missing(config: DictConfig) -> list[str]:
     """Settings without a value. Raises OmegaConf's error for one that takes the value of another which is not there."""
-    settings = flat(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]  # it is no list
+    settings = flat(OmegaConf.to_container(config, resolve=True))
     return [name for name, value in settings.items() if value == "???" or (isinstance(value, list) and "???" in value)]
 
 

@@ -277,10 +277,10 @@ def _simulated(part: tuple[Task, int]) -> Measured:
     studies = min(AT_ONCE, task.studies - start)
     warned = np.zeros(studies, dtype=bool)
     if task.abandoned:
-        crowded = Abandoned(Studies(task.rule, studies), rates, task.crowd, seed=seed)
-        crowded.abandoned = task.abandoned
-        crowded.studies.evidence.only_decide()
-        done = crowded.run()
+        leaving_at_once = Abandoned(Studies(task.rule, studies), rates, task.crowd, seed=seed)
+        leaving_at_once.abandoned = task.abandoned
+        leaving_at_once.studies.evidence.only_decide()
+        done = leaving_at_once.run()
     elif task.circle:
         crowded = Warned(Studies(task.rule, studies), rates, task.crowd, seed=seed)
         crowded.warned = warned

@@ -1,4 +1,4 @@
-"""How few dialogues any stopping rule needs that keeps the promises of stop=decided, next to the goals (four minutes).
+"""How few dialogues any stopping rule needs that keeps the promises of stop=decided, next to the goals (five minutes).
 
 Every bound is for a rule that knows more than ours: leads of raters are normal, their variance is that of the
 simulated crowd and known, and so are all strengths but for the question which of the listed hypotheses holds. The
@@ -368,7 +368,8 @@ def _of_those_who_know(sizes: tuple[int, ...], studies: int) -> Iterator[Figure]
             yield _simulated(f"{models} models, two thirds of them equal: our rule, if it {said}", ratios, 0.55)
         gains = np.arange(2.0, 2 * (models // 3) + 1, 2)
         even = np.full(len(gains), 1 / len(gains))
-        ratios = knowing_gaps(strengths, gains, even, 4 * studies if models < 6 else studies, truths=20 * studies)
+        count = 4 * studies if models < 6 else studies // 5
+        ratios = knowing_gaps(strengths, gains, even, count, truths=600 * studies)
         yield _simulated(f"{models} models, two thirds of them equal: a rule that knows only the gaps", ratios, 0.55)
     models = 10 if studies > 10 else 4
     ratios = made_for(-twice * np.arange(models), *FOR_TWICE, studies)

@@ -122,9 +122,7 @@ class PageSockets:
             return
         agent = self._agent_of(connection)
         if agent is None or packet.subject_id != agent.agent_id:
-            raise packets.BadPacket(
-                "This connection does not belong to that agent. First send “alive” with the agent's token."
-            )
+            raise packets.BadPacket("This connection has another agent. First send “alive” with the agent's token.")
         agent.last_seen = self._router.awake.now()
         if packet.packet_type == packets.HEARTBEAT:
             if "agent_token" in packet.data and not agent.admits(packet.of_page().agent_token):

@@ -21,9 +21,7 @@ from parlai_humaneval.i18n.translate import phrase, phrases
 
 logger = logging.getLogger(__name__)
 
-OTHER_WINDOW = phrase(
-    "This task was opened in another window. Please continue in the other window. You can close this one."
-)
+OTHER_WINDOW = phrase("This task was opened in another window. Please continue in that window and close this one.")
 
 
 class OperatorLink(Protocol):

@@ -78,9 +78,7 @@ _ALL: tuple[Check, ...] = (
     DialogueCheck("greeting", SMITH, "The first typed message is a second greeting.", answers.greeting),
     DialogueCheck("capitals", SMITH, "Several messages are mostly in capitals.", answers.capitals),
     DialogueCheck("repeats_first", SMITH, "Later messages repeat the first message.", answers.repeats_first),
-    DialogueCheck(
-        "offensive", SMITH, "Messages contain words from a list of offensive English words.", answers.offensive
-    ),
+    DialogueCheck("offensive", SMITH, "Messages contain offensive words from a list.", answers.offensive),
     DialogueCheck("same_position", LIU, "The rater chose the same positions in every turn.", answers.same_position),
     DialogueCheck("short_tokens", LIU, "Messages are shorter than two words on average.", answers.short_tokens),
     DialogueCheck(

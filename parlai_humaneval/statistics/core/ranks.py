@@ -205,9 +205,7 @@ def _ordered(ranks: npt.ArrayLike, level: float) -> Floats:
         raise ValueError(f"level {level}: expected a number between 0 and 1, such as .95.")
     values = np.asarray(ranks, dtype=float).ravel()
     if np.isnan(values).any():
-        raise ValueError(
-            "The array `ranks` has missing values. Leave out the replicates in which the model had no rank."
-        )
+        raise ValueError("`ranks` has missing values: leave out the replicates in which the model had no rank.")
     return np.sort(values)
 
 

@@ -79,7 +79,7 @@ async def test_one_agent_cannot_speak_for_another(served: Served, open_page: Pag
         await mallory.send_raw(
             {"packet_type": "mephisto_bound_live_update", "subject_id": alice.agent_id, "data": forged}
         )
-        assert "This connection does not belong to that agent." in await mallory.next_error()
+        assert "This connection has another agent." in await mallory.next_error()
         assert alice.agent_id not in served.operator.answers
         bodies: dict[str, dict[str, Any]] = {
             "/submit_task": {"USED_AGENT_ID": alice.agent_id, "final_data": {}},

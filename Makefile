@@ -110,15 +110,16 @@ test-storm: install
 
 # What people have who installed ParlAI first, with its own pins: imports, statistics, a launch of either engine, ParlAI's
 # training, and a report of each technique in every form.
-AT_OLDEST := tests/test_every_module.py::test_every_module_is_importable tests/parlai_humaneval/test_compat.py \
+AT_OLDEST := tests/parlai_humaneval/test_compat.py \
 	$(addprefix tests/mephisto_tasks/test_demo.py::test_every_technique_can_be_tried_with_nothing_of_ones_own,[sata] [self_chat]) \
 	$(addprefix tests/parlai_humaneval/report/test_,one_answer.py document_files.py) \
-	$(addprefix tests/parlai_humaneval/statistics/test_,paper_figures.py replay_gold.py turn_win_rates.py)
+	$(addprefix tests/parlai_humaneval/statistics/test_,paper_figures.py replay_gold.py turn_win_rates.py) \
+	tests/test_every_module.py::test_every_module_is_importable
 test-oldest: $(OLDEST_INSTALLED)
 	$(OLDEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_OLDEST) $(ARGS)
 
 # Where $(VENV) is of an older Python (PYTHON=…): what differs between versions of Python, without PyTorch.
-AT_NEWEST := tests/test_every_module.py::test_only_models_of_this_machine_need_pytorch $(filter-out %.py,$(wordlist 3,4,$(AT_OLDEST))) \
+AT_NEWEST := tests/test_every_module.py::test_only_models_of_this_machine_need_pytorch $(filter-out %.py,$(wordlist 2,3,$(AT_OLDEST))) \
 	$(addprefix tests/parlai_humaneval/,importers/test_forms_of_files.py importers/test_tables_of_any_form.py tables/test_frames.py tables/test_table_files.py report/test_document_files.py) $(filter tests/parlai_humaneval/statistics/%,$(AT_OLDEST))
 test-newest: $(NEWEST_INSTALLED)
 	$(NEWEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_NEWEST) $(ARGS)
@@ -143,6 +144,7 @@ install: check-tools $(INSTALLED) $(PAGE)
 
 # What most tests import, compiled by one process: five that begin at once would each do it.
 compiled: $(INSTALLED)
+	@$(BIN)/python -m compileall -q parlai_humaneval mephisto_tasks
 	@$(BIN)/python tests/warm_python.py torch._dynamo scipy.stats sklearn.pipeline nltk.stem pandas statsmodels.api \
 	  matplotlib.figure pydantic hydra omegaconf transformers ray </dev/null
 

@@ -347,6 +347,7 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cell
     if column.kind == "number":
         return pd.arrays.FloatingArray(floats, empty)
     refuse(table, values, (floats % 1 != 0) & ~empty, "a whole number")
+    refuse(table, values, np.abs(floats) >= 2.0**63, "a whole number of at most 18 digits")
     if column.kind == "flag":
         refuse(table, values, ~(np.isin(floats, [0, 1]) | empty), "0 or 1")
     if column.allowed:

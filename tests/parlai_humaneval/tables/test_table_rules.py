@@ -163,6 +163,11 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
         ("turns", [{**TURN, "seconds": float("inf")}], r"turns.seconds: inf in row 1, expected a finite number"),
         ("turns", [{**TURN, "turn": "first"}], r"turns.turn: 'first' in row 1, expected a number"),
         ("turns", [{**TURN, "turn": 1.5}], r"turns.turn: 1.5 in row 1, expected a whole number"),
+        (
+            "turns",
+            [{**TURN, "turn": 2**63}],
+            r"turns.turn: 9223372036854775808 in row 1, expected a whole number of at most 18 digits",
+        ),
         ("turns", [{**TURN, "selected": 2}], r"turns.selected: 2 in row 1, expected 0 or 1"),
         (
             "comparisons",

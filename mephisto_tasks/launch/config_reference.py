@@ -119,8 +119,8 @@ _EMBEDDED = Setting(
     full_name=config.EMBEDDED_WORD,
     topic="Models",
     default="false",
-    description=f"Try the config file with models that need no download ({', '.join(config.EMBEDDED)}) instead of "
-    "its own models.",
+    description=f"Use models that need no download ({', '.join(config.EMBEDDED)}). With these models, you can try a "
+    "config file before its own models are ready.",
     allowed=_KINDS[bool],
     example=f"{config.EMBEDDED_WORD}=true",
 )

@@ -62,9 +62,9 @@ def copied(settings: Settings, parent: Node | None = None) -> Settings:
 NEW_MAPPING, NEW_LIST, NEW_VALUE = OmegaConf.create({}), OmegaConf.create([]), AnyNode(None)
 
 
-def created_quickly(text: str) -> Container:
-    """In the place of OmegaConf's settings of a text, as Mephisto keeps them of each launch: six times as quick."""
-    settings: Container = _created(yaml.load(text, quick_loader()))
+def created_quickly(kept: Any) -> Container:
+    """In the place of OmegaConf's settings, of a text as Mephisto keeps them of each launch: six times as quick."""
+    settings: Container = _created(yaml.load(kept, quick_loader()) if isinstance(kept, str) else kept)
     return settings
 
 

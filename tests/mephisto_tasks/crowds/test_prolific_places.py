@@ -131,6 +131,7 @@ async def test_the_end_of_a_launch_pauses_and_the_next_goes_on(site: StandIn, da
     async with on_prolific(data_dir, port) as run:
         await eventually(lambda: open_places(site) == 2)
         for name in ("bob", "cat"):
+            await eventually(lambda: open_places(site) >= 1)
             async with FromProlific(run, site, name) as rater:
                 await rater.finish()
         await eventually(run.is_done)

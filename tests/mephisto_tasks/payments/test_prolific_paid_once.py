@@ -85,8 +85,10 @@ def test_a_copy_of_the_ledger_from_before_the_payment(stage: Stage) -> None:
     words = send(stage.data_dir)
     assert got(stage.site) == stage.owed
     assert "a bonus of £1.67 for submission" in words
-    assert "the ledger does not know" in words
-    remaining = {one["worker"] for one in as_json(stage.data_dir)["remaining"] if "does not know" in one["why"]}
+    assert "but the ledger does not" in words
+    remaining = {
+        one["worker"] for one in as_json(stage.data_dir)["remaining"] if "but the ledger does not" in one["why"]
+    }
     assert remaining
     for worker in remaining:
         assert pay(stage.data_dir, "--settled", worker).exit_code == 0

@@ -93,12 +93,13 @@ class Stage:
     def _connect(self, socket: WebSocketRoute) -> None:
         def take(text: str | bytes) -> None:
             packet = json.loads(text)
+            # The page before may be heard late, when the next is opened already.
+            is_current = packet["subject_id"] == self._agent
             if packet["packet_type"] == "alive":
-                # Of the page before it may be heard late, when the next is opened already.
-                self._socket = socket if packet["subject_id"] == self._agent else self._socket
+                self._socket = socket if is_current else self._socket
             elif reply := answer_to_packet(packet):
                 socket.send(json.dumps(reply))
-            elif packet["packet_type"] == "mephisto_bound_live_update":
+            elif packet["packet_type"] == "mephisto_bound_live_update" and is_current:
                 self.answers.append(packet["data"])
 
         socket.on_message(take)

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from parlai_humaneval._util.data_files import DataError, packaged, read_yaml
+from parlai_humaneval._util.data_files import DataError, packaged, read_yaml, text_lines
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import clean_label, on_one_line, unguarded, visible
 
@@ -120,6 +120,8 @@ def _read(path: Path, error: type[HumanevalError], fewest: int) -> pd.DataFrame 
         ) from fault
     except DataError as fault:
         raise error(fault, where=path) from fault
+    except RecursionError as fault:
+        raise error(f"{path} cannot be read: it is nested too deeply") from fault
     except (ValueError, csv.Error, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as fault:
         raise error(f"{path} cannot be read: {fault}") from fault  # the last is zipfile's, of a compression it lacks
 
@@ -258,8 +260,7 @@ def _json_rows(file: TextIO) -> dict[int, dict[str, Any]]:
     except ValueError as error:
         if text.lstrip().startswith("["):
             raise ValueError(f"it is not JSON ({error})") from error
-        lines = text.splitlines()
-        return {place: json_object(line, place + 1) for place, line in enumerate(lines) if line.strip()}
+        return {place: json_object(line, place + 1) for place, line in enumerate(text_lines(text)) if line.strip()}
     if isinstance(whole, dict):
         return dict(enumerate(_rows_within(whole)))
     if not isinstance(whole, list):

@@ -131,7 +131,7 @@ def json_in(cell: str | None) -> Any:
     """What a cell of JSON holds; None where it holds none, as tables from elsewhere may."""
     try:
         return json.loads(cell) if cell else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

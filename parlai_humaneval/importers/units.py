@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from parlai_humaneval._util.data_files import nearest_file
+from parlai_humaneval._util.data_files import nearest_file, read_text, text_lines
 from parlai_humaneval._util.table_files import plain_name
 from parlai_humaneval.importers.vocabulary import WORDS
 from parlai_humaneval.tables.columns import Repeats, Row, TableError
@@ -176,15 +176,14 @@ def json_files(paths: Sequence[Path]) -> list[Path]:
 def units_of_file(path: Path) -> Iterator[Unit | LeftOut | UnreadableUnit]:
     """What a file holds, in its order. What cannot be read is given as an error, so that others can go on."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        yield UnreadableUnit(f"not UTF-8 ({error.reason} at byte {error.start})", where=path)
-        return
-    try:
+        text = read_text(path, error=UnreadableUnit)
         whole = json.loads(text)
-    except ValueError as error:
-        lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
-        if len(lines) < 2 and path.suffix != ".jsonl":
+    except UnreadableUnit as unreadable:
+        yield unreadable
+        return
+    except (ValueError, RecursionError) as error:
+        lines = [(number, line) for number, line in enumerate(text_lines(text), start=1) if line.strip()]
+        if len(lines) < 2 and ".jsonl" not in path.suffixes:
             yield UnreadableUnit(f"{path} is not JSON: {error}")
             return
         entries: list[tuple[str, Any]] = [(f"{path}, line {number}", line) for number, line in lines]
@@ -197,7 +196,7 @@ def units_of_file(path: Path) -> Iterator[Unit | LeftOut | UnreadableUnit]:
             yield _unit_of(json.loads(entry) if lines else entry, where)
         except UnreadableUnit as unreadable:
             yield unreadable
-        except ValueError as broken:
+        except (ValueError, RecursionError) as broken:
             yield UnreadableUnit(f"{where} is not JSON: {broken}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import re
 from collections.abc import Callable
@@ -367,6 +368,7 @@ def test_unfinished_work_is_left_out_and_no_error(tmp_path, form: Any):
         ("{broken", "is not JSON"),
         ('{"a": 1}\n{broken', "line 2 is not JSON"),
         ("[3]", "entry 1: 3, expected an object"),
+        ("[" * 100_000, "is not JSON: maximum recursion depth"),
         ('{"outputs": {"x": 1}, "inputs": {}}', "outputs has neither messages .* nor final_data"),
         ('{"outputs": {"final_data": [1]}, "inputs": []}', "not two lists of the same length"),
     ],
@@ -379,6 +381,16 @@ def test_files_that_are_something_else(tmp_path, text: str, words: str):
     assert len(errors) == 1
     assert re.search(words, str(errors[0]))
     assert str(path) in str(errors[0])
+
+
+@pytest.mark.parametrize("letter", ["\u2028", "\u0085"])
+def test_lines_end_where_those_of_json_do(tmp_path, letter: str):
+    """A text may hold another end of a line that Unicode has; and a file may be packed."""
+    state = sample("per_turn_state.json")
+    lines = [json.dumps({**state, "note": f"a{letter}b"}, ensure_ascii=False), json.dumps(state)]
+    path = tmp_path / "states.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert [type(one) for one in units_of_file(path)] == [Unit, Unit]
 
 
 def test_metrics_are_named_by_what_was_asked():

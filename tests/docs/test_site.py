@@ -27,6 +27,10 @@ SEARCHED = {
     "human evaluation": "techniques/index.md",
     "Likert": "techniques/single_model.md",
     "inter-annotator agreement": "techniques/third_party.md",
+    "kappa": "analysis/index.md",
+    "power analysis": "studies/planning.md",
+    "LLM-as-a-judge": "analysis/judges.md",
+    "crowdsourcing": "crowds/index.md",
 }
 """Words that people search for, and the page that answers."""
 IN_REPOSITORY = re.compile(

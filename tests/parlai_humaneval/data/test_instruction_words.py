@@ -239,7 +239,7 @@ def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
         "13 chats, each with a different chatbot",
         "think of a topic",
         "stays on the page during the chat",
-        "press the Topic button",
+        "press “Change the topic”",
         "Whenever you or",
         "After each chat",
         "at least 17 messages",

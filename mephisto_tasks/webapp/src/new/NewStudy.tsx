@@ -168,7 +168,8 @@ function Form({ begun, choices, draft, currency, onTyping, onChange }: FormProps
 
 /** Of another technique, only what all have. */
 function kept(settings: Choices["settings"]): Choices["settings"] {
-  const shared = ["task_name", "models", "language", "place", "task_reward"];
+  const study = ["task_name", "models", "zoo_files", "language", "task_reward", "seed"];
+  const shared = [...study, "place", "requester_name", "hostname", "port", "public_url"];
   return Object.fromEntries(Object.entries(settings).filter(([name]) => shared.includes(name)));
 }
 

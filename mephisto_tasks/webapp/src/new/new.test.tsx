@@ -81,6 +81,8 @@ describe("a new study", () => {
 
   it("asks again when a field is left, and keeps what all techniques have", async () => {
     const user = userEvent.setup();
+    const settings = { zoo_files: ["mine.yaml"] };
+    answers.start = { ...(answers.start as object), choices: { ...CHOICES, settings } };
     render(<NewStudy />);
     const gap = await screen.findByLabelText("Gap");
     await user.clear(gap);
@@ -90,12 +92,12 @@ describe("a new study", () => {
     await waitFor(() => expect(last()?.gap).toBe(0.2));
     expect(asked).toHaveLength(before + 1);
     await user.type(screen.getByLabelText("Your own question"), "Why?{Enter}");
-    await waitFor(() => expect(last()?.settings).toEqual({ question: "Why?" }));
+    await waitFor(() => expect(last()?.settings).toEqual({ ...settings, question: "Why?" }));
     await user.type(screen.getByLabelText("Model 2"), "_x{Enter}");
     await waitFor(() => expect(last()?.settings.models).toEqual(["eliza", "retrieval_x"]));
     await user.click(screen.getByRole("radio", { name: /sata/ }));
     await waitFor(() => expect(last()?.technique).toBe("sata"));
-    expect(last()?.settings).toEqual({ models: ["eliza", "retrieval_x"] });
+    expect(last()?.settings).toEqual({ models: ["eliza", "retrieval_x"], zoo_files: ["mine.yaml"] });
   });
 
   it("never shows figures of other choices as if they were current", async () => {

@@ -24,9 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-import omegaconf
 from click.testing import CliRunner
-from omegaconf import OmegaConf
 
 from mephisto_tasks._util import compat
 
@@ -37,7 +35,6 @@ import composing
 
 from mephisto_tasks.adapter import blueprint
 from mephisto_tasks.cli import report_documents
-from mephisto_tasks.launch import config
 from mephisto_tasks.launch import launch as launching
 from parlai_humaneval.cli import main
 from parlai_humaneval.models.zoo import entries
@@ -134,10 +131,7 @@ def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
 
 def compose_quickly() -> None:
     """Settings are composed, and files of the package read, as in the tests of launches."""
-    config.compose = composing.compose_quickly
-    OmegaConf.load = composing.load_once  # type: ignore[method-assign,assignment]
-    omegaconf._utils.get_yaml_loader = composing.quick_loader
-    omegaconf.omegaconf.get_omega_conf_dumper = lambda: composing.QuickDumper  # type: ignore[assignment,return-value]
+    composing.take_the_place_of_hydra(setattr)
     read, folder = entries.read_yaml, entries.zoo_dir()
     packaged = cache(read)
     entries.read_yaml = lambda path, *how: (packaged if path.parent == folder else read)(path, *how)

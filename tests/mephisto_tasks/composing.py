@@ -7,6 +7,7 @@ copy of that, by hydra as well. Where it does compose, each packaged file is rea
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from copy import copy
 from functools import cache
 from io import StringIO
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from unittest import mock
 
+import omegaconf
 import yaml
 from hydra import compose
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -137,3 +139,13 @@ def compose_quickly(config_name: str, overrides: list[str]) -> DictConfig:
 
 def _is_value(override: str) -> bool:
     return override.lstrip("+~").startswith("mephisto.")
+
+
+def take_the_place_of_hydra(put: Callable[[Any, str, Any], None]) -> None:
+    """Have launches compose as this file does; ``put`` as ``setattr``, or as that of ``pytest.MonkeyPatch``."""
+    from mephisto_tasks.launch import config
+
+    put(config, "compose", compose_quickly)
+    put(OmegaConf, "load", load_once)
+    put(omegaconf._utils, "get_yaml_loader", quick_loader)
+    put(omegaconf.omegaconf, "get_omega_conf_dumper", lambda: QuickDumper)

@@ -40,12 +40,10 @@ import botocore.session
 import composing
 import httpx._transports.default
 import live
-import omegaconf
 import scripted_models
 from live import Launch, launch_beside
 from mephisto.data_model import task_run
 from mephisto.operations import client_io_handler
-from omegaconf import OmegaConf
 
 from mephisto_tasks.adapter import blueprint, operator
 from mephisto_tasks.cli.report import report
@@ -125,10 +123,7 @@ def _what_clients_read_is_read_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _confs_are_composed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config, "compose", composing.compose_quickly)
-        patch.setattr(OmegaConf, "load", composing.load_once)
-        patch.setattr(omegaconf._utils, "get_yaml_loader", composing.quick_loader)
-        patch.setattr(omegaconf.omegaconf, "get_omega_conf_dumper", lambda: composing.QuickDumper)
+        composing.take_the_place_of_hydra(patch.setattr)
         patch.setattr(task_run, "OmegaConf", SimpleNamespace(create=composing.created_quickly))
         yield
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 /** In bytes; the peer's page has 323 kB. */
-const LIMIT = 154_000;
+const LIMIT = 152_500;
 
 const folder = new URL("../dist/assets/", import.meta.url);
 const sizes = readdirSync(folder)

@@ -25,6 +25,9 @@ from storm.study import StormStudy
 
 LOOK_S = 0.3
 QUESTION = "preference"
+ELSEWHERE = "This task is open in another browser"
+"""What the page says to a browser that does not know any more that it had the task: killed soon after its first visit, it
+had not written its cookies yet (they are written within thirty seconds)."""
 DONE = "Your work has been sent. You can close this page."
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 _PLACE = re.compile(r"\d+ of \d+")
@@ -44,6 +47,7 @@ class BrowserRater:
         self._thread = threading.Thread(target=self._people, name="browser-rater", daemon=True)
         self._numbers = 0
         self._profile: Path | None = None
+        self._killed = False
         self._sent_here = ""
 
     def start(self) -> None:
@@ -74,13 +78,15 @@ class BrowserRater:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if pids and self.books:
+            self._killed = True
             self.books[-1].note("the browser is killed")
         return bool(pids)
 
     def _people(self) -> None:
-        while not self._late.is_set() and not self.study.over:
+        while not (self._late.is_set() or self._now.is_set() or self.study.over):
             book = Notebook(f"browser{len(self.books) + 1}", self.study.task_name)
             self.books.append(book)
+            self._killed = False
             self._profile = self._folder / book.worker
             while book.ended is None and not self._now.is_set() and not self.study.over:
                 with contextlib.suppress(Error), self._page() as page:
@@ -122,6 +128,9 @@ class BrowserRater:
         if page.get_by_text(DONE).count():
             self._confirm(book)
             book.finish("handed in", "Thank you!")
+            return
+        if self._killed and page.get_by_text(ELSEWHERE).count():
+            book.finish("left", "")
             return
         for name in ("Got it", "Finish", "Try again"):
             button = page.get_by_role("button", name=name, exact=True)

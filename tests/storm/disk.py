@@ -12,17 +12,21 @@ from pathlib import Path
 from types import TracebackType
 
 _SIZE_MB = 64
+_GROWTH_MB_S = 1.5
+"""More than studies write: a disk that is full of their files stays full."""
 _BLOCK = bytes(65_536)
 
 
 class Disk:
     """A small file system of its own where this user may mount one; else the launchers' files may not grow.
 
-    ``writers``: the processes whose files shall not grow, where nothing may be mounted. ``how``: which of the two it is.
+    ``writers``: the processes whose files shall not grow, where nothing may be mounted. ``seconds``: how long they write.
+    ``how``: which of the two it is.
     """
 
-    def __init__(self, folder: Path, writers: Callable[[], Iterable[int]]) -> None:
+    def __init__(self, folder: Path, writers: Callable[[], Iterable[int]], seconds: float = 0) -> None:
         self.folder = folder
+        self._size_mb = round(_SIZE_MB + _GROWTH_MB_S * seconds)
         self._writers = writers
         self._full = False
         self.how = "a small file system"
@@ -30,7 +34,7 @@ class Disk:
     def __enter__(self) -> Disk:
         self.folder.mkdir(parents=True, exist_ok=True)
         mount = shutil.which("mount")
-        command = [mount or "mount", "-t", "tmpfs", "-o", f"size={_SIZE_MB}m", "tmpfs", str(self.folder)]
+        command = [mount or "mount", "-t", "tmpfs", "-o", f"size={self._size_mb}m", "tmpfs", str(self.folder)]
         self._mounted = mount is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
         if not self._mounted:
             self.how = "a limit on the size of the launchers' files (nothing may be mounted here)"

@@ -100,7 +100,7 @@ async def storm(
     mark = uuid4().hex
     studies: list[StormStudy] = []
     person: BrowserRater | None = None
-    disk = Disk(folder / "disk", lambda: [study.pid for study in studies if study.pid is not None])
+    disk = Disk(folder / "disk", lambda: [study.pid for study in studies if study.pid is not None], seconds)
     server = KillableServer(folder, free_port())
     of_launches = environment(folder / "home", mark)
     forks = WarmServer(environment=of_launches)

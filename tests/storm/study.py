@@ -32,13 +32,17 @@ UP = "Ctrl-C stops"
 """What a launch says that has begun. Its server answers before: on a slow machine seconds before."""
 CANNOT_BEGIN = "nobody was let in"
 """What a launch says that a full disk or a locked database keeps from its beginning."""
+ENDING = "Stopping: raters see a message"
+CANNOT_WRITE = re.compile(r"database or disk is full|database is locked")
+"""What a launch says that a full disk or a locked database keeps from writing how it ended."""
 
 
 @dataclass
 class Fate:
     """What became of a study's launches. ``failed``: the last words of those that did not come up.
 
-    ``ended``: runs of launches that had time to end, by Ctrl-C or by themselves. ``exits``: how one did not end well.
+    ``ended``: runs of launches that had time to end, by Ctrl-C or by themselves, and a database to write to; the end of
+    others is that of launches that are killed. ``exits``: how one did not end well.
     """
 
     launches: int = 0
@@ -189,7 +193,9 @@ class StormStudy:
             self._gather()
 
     def _ended(self) -> None:
-        if self._run is not None:
+        self._gather()
+        end = "".join(self.log[self._launched :]).partition(ENDING)[2]
+        if self._run is not None and not CANNOT_WRITE.search(end):
             self.fate.ended.add(self._run)
 
     def _start(self) -> None:

@@ -152,6 +152,79 @@ class Accounts(Protocol):
         """Take off the market what launches of a task left there; returns how many units."""
 
 
+InvitationState = Literal["open", "used", "full", "expired", "revoked"]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody to invite; without an address, perhaps a class."""
+
+    name: str
+    email: str = ""
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """One link, good until ``expires``; ``worker`` None: a class has it, of ``seats`` people, of whom ``guests`` came."""
+
+    invitation_id: str
+    name: str
+    email: str
+    worker: str | None
+    seats: int | None
+    created: float
+    expires: float
+    revoked: float | None
+    guests: int = 0
+    first_came: float | None = None
+
+    def state(self, now: float) -> InvitationState:
+        """What would be told of it; what makes it useless goes first. A class's is open while it has places."""
+        if self.revoked is not None:
+            return "revoked"
+        if self.expires <= now:
+            return "expired"
+        if self.seats is not None and self.guests >= self.seats:
+            return "full"
+        return "used" if self.guests and self.seats is None else "open"
+
+
+class Invitations(Protocol):
+    """The signed links of a study. What cannot be done raises a HumanevalError."""
+
+    @property
+    def lost_key(self) -> Path | None: ...  # the file of a key that is lost, without which no earlier link is valid
+    def read_people(self, names: Path) -> list[Person]: ...  # those of a CSV file
+    def trouble_of(self, person: Person) -> str | None: ...  # why nobody can be invited so, as a clause
+
+    def invite_people(self, people: Sequence[Person], lasting_s: float) -> list[Invitation]:
+        """A link for each, all or none. Who has one that was not revoked keeps it, with a new end."""
+
+    def invite_class(self, name: str, seats: int, lasting_s: float) -> Invitation:
+        """One link for ``seats`` people. Under a name that has one already, it is that one, with new seats and a new end."""
+
+    def all(self) -> list[Invitation]: ...  # oldest first
+    def revoke(self, names: Sequence[str]) -> list[Invitation]: ...  # by names or addresses of people, all or none
+    def link(self, invitation: Invitation, base: str) -> str: ...  # to a study whose pages are at ``base``
+
+
+@dataclass(frozen=True)
+class Freed:
+    """Submissions that a site says are over."""
+
+    freed: list[str]  # their place is for somebody else now
+    done: list[str]
+    """Returned at the panel, though their work was complete here: it stays, and is for you to leave out or to pay."""
+    unknown: list[str]  # returned before they came here, or of another study
+
+
+class Submissions(Protocol):
+    """What a site exports of a task's submissions, as a CSV file. Raises CrowdError."""
+
+    def note(self, export: Path) -> None: ...  # what the site says of them, for ``pay`` to go by
+    def free_returned(self, export: Path) -> Freed: ...  # free the work of those that are over, to be given out again
+
+
 @dataclass(frozen=True)
 class Health:
     """One line of ``doctor``."""
@@ -305,7 +378,6 @@ class Crowd:
     the crowd's site first."""
     page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
     market: Market = Market()
-    takes_invitations: bool = False  # raters may come with invitations
     is_practice: bool = False  # packaged config files promise no pay there, and nobody is told to pay
     is_trial: bool = False  # its site pays no real money
     costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
@@ -376,6 +448,14 @@ class Crowd:
 
     def accounts(self) -> Accounts | None:
         """In whose name its site is asked."""
+        return None
+
+    def invitations(self, data_dir: Path, task_name: str) -> Invitations | None:
+        """The links of a study by which its raters may come."""
+        return None
+
+    def submissions(self, data_dir: Path, task_name: str) -> Submissions | None:
+        """Reads what its site exports."""
         return None
 
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:

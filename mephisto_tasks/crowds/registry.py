@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -24,6 +24,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 FOLDERS = ("local", "panels", "invitations", "prolific", "mturk")
 """Of this package, in the order in which they are shown; the first of a provider type answers for old runs of it."""
+T = TypeVar("T")
 _registered: list[Crowd] = []
 
 
@@ -51,6 +52,21 @@ def crowds() -> tuple[Crowd, ...]:
             what = f"the crowd {crowd.title!r} ({type(crowd).__module__}) has the {names}, which {earlier.title!r} uses"
             raise CrowdError(what, try_="choose another name for each that is taken")
     return known
+
+
+def offered(ability: Callable[[Crowd], T | None]) -> T:
+    """What the first crowd offers that has this ability. Raises StopIteration: none has it."""
+    return next(found for crowd in crowds() if (found := ability(crowd)) is not None)
+
+
+def default_place() -> str:
+    """Where raters come from unless a launch says it: where nobody expects to be paid."""
+    return offered(lambda crowd: crowd.place if crowd.is_practice else None)
+
+
+def invited_place() -> str:
+    """Where raters come by invitation alone."""
+    return offered(lambda crowd: crowd.place if crowd.Launch.only_invited else None)
 
 
 def places_in_words() -> str:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mephisto_tasks.admission import visits
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace
-from mephisto_tasks.crowds.link.datastore import FILE, VISIT, LinkDatastore
-from mephisto_tasks.storage.provider_names import LINK
+from mephisto_tasks.crowds.link.datastore import FILE, LINK, VISIT, LinkDatastore
 from mephisto_tasks.storage.results import rows_of
 from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.schema.steps import Redirect

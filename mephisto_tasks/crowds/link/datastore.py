@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Visit
-from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval._util.files import make_private
 
+LINK = "link"
 FILE = "link.db"
 VISIT = "visit_id"  # what the provider's data of a registration name the visit by
 

@@ -13,12 +13,12 @@ from omegaconf import DictConfig, OmegaConf
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.crowd import CrowdLaunch
-from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
+from mephisto_tasks.crowds.mturk.settings import CLOSED, MTURK, SANDBOX, MTurkSettings, asks_amazon
 from mephisto_tasks.crowds.registry import opened, register_crowd
 from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.payments.policy import Quote
 from mephisto_tasks.server.hosts import PagePolicy
-from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
+from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.storage.results import read_settings, requesters, rows_of, stored_agents
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder

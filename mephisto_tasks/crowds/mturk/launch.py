@@ -24,9 +24,10 @@ from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.crowds.crowd import Agree, CrowdLaunch, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, balance, client_for, endpoint, worker_site
 from mephisto_tasks.crowds.mturk.hits import expire, following, group_of, hits_left, open_hits, study_mark
+from mephisto_tasks.crowds.mturk.settings import MTURK, SANDBOX
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.payments.policy import Quote, QuoteLine, money
-from mephisto_tasks.storage.provider_names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX, plain_name
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX, plain_name
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -183,7 +184,7 @@ def expire_left_over(db: Any, task_name: str, of_provider: str | None = None) ->
     launches: dict[tuple[str, str], list[str]] = {}
     for task in db.find_tasks(task_name=task_name):
         for run in db.find_task_runs(task_id=task.db_id):
-            if run.provider_type in (PROVIDERS if of_provider is None else (of_provider,)):
+            if run.provider_type in ((MTURK, SANDBOX) if of_provider is None else (of_provider,)):
                 name = Requester.get(db, run.requester_id).requester_name
                 launches.setdefault((name, run.provider_type), []).append(run.db_id)
     expired = 0

@@ -21,9 +21,10 @@ from typing import Any
 from mephisto_tasks.crowds.by_file import worker_names
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, balance, client_for
 from mephisto_tasks.crowds.mturk.launch import FEE_SHARE, fee, fee_share
+from mephisto_tasks.crowds.mturk.settings import SANDBOX
 from mephisto_tasks.payments.ledger import Note, Owed, Payment, Proposal, Remaining
 from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.storage.provider_names import SANDBOX, SANDBOX_SUFFIX
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
 from mephisto_tasks.storage.results import query, query_file, rows_of
 from mephisto_tasks.storage.work import Outcome, Work
 from parlai_humaneval._util.data_files import read_yaml

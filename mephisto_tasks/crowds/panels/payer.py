@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from mephisto_tasks.admission.visits import Visit
 from mephisto_tasks.crowds.by_file import BY_HAND_FILE, FilePayer
-from mephisto_tasks.crowds.crowd import CrowdError
+from mephisto_tasks.crowds.crowd import CrowdError, Freed
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.link.datastore import LinkDatastore, open_datastore, sessions
 from mephisto_tasks.crowds.panels.panel import NO_PANEL, Meaning, PanelStatuses, panel_named, plain_status
@@ -36,14 +36,6 @@ class Submission:
 
     session: str
     status: str
-
-
-@dataclass(frozen=True)
-class Freed:
-    freed: list[str]  # their place is for somebody else now
-    done: list[str]
-    """Returned at the panel, though their work was complete here: it stays, and is for you to leave out or to pay."""
-    unknown: list[str]  # returned before they came here, or of another study
 
 
 def read_submissions(path: Path) -> list[Submission]:
@@ -68,43 +60,50 @@ def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str
     raise CrowdError(what, try_="use the panel's export of submissions")
 
 
-def free_returned(data_dir: Path, task_name: str, submissions: list[Submission]) -> Freed:
-    """Free the work of submissions that are over at the panel, for a running launch to give out again. Raises CrowdError."""
-    store, visits = _visits(data_dir, task_name)
-    meaning = meanings(data_dir, task_name)
-    said = _said(submissions)
-    store.note_panel_status({visits[session].visit_id: status for session, status in said.items() if session in visits})
-    freed = Freed([], [], [])
-    for session, status in said.items():
-        visit = visits.get(session)
-        if visit is None:
-            freed.unknown.extend([session] if PanelStatuses().meaning(status) == "over" else [])
-        elif meaning(visit.arrival.door, status) == "over":
-            freed.done.extend([session] if visit.status == "complete" else [])
-            if visit.status in ("here", "timed_out"):
-                store.end(visit, "returned")
-                freed.freed.append(session)
-    return freed
+@dataclass(frozen=True)
+class PanelSubmissions:
+    """What a panel's list says of a task. It is a :class:`~mephisto_tasks.crowds.crowd.Submissions`."""
+
+    data_dir: Path
+    task_name: str
+
+    def free_returned(self, export: Path) -> Freed:
+        said, (store, visits) = _said(read_submissions(export)), self._visits()
+        meaning = meanings(self.data_dir, self.task_name)
+        _note(store, visits, said)
+        freed = Freed([], [], [])
+        for session, status in said.items():
+            visit = visits.get(session)
+            if visit is None:
+                freed.unknown.extend([session] if PanelStatuses().meaning(status) == "over" else [])
+            elif meaning(visit.arrival.door, status) == "over":
+                freed.done.extend([session] if visit.status == "complete" else [])
+                if visit.status in ("here", "timed_out"):
+                    store.end(visit, "returned")
+                    freed.freed.append(session)
+        return freed
+
+    def note(self, export: Path) -> None:
+        store, visits = self._visits()
+        if not _note(store, visits, _said(read_submissions(export))):
+            what = f"{export} does not list any submission that came to task {self.task_name!r}"
+            raise CrowdError(what, try_="use the export of its study")
+
+    def _visits(self) -> tuple[LinkDatastore, dict[str, Visit]]:
+        """Session → its visit. Raises CrowdError: nobody ever came to this task by a link."""
+        store = open_datastore(self.data_dir)
+        of_task = [] if store is None else store.of_task(self.task_name)
+        visits = {visit.session: visit for visit in of_task if visit.session}
+        if store is None or not visits:
+            what = f"nobody came to task {self.task_name!r} from a panel ({self.data_dir})"
+            raise CrowdError(what, try_="check --task-name and --data-dir")
+        return store, visits
 
 
-def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
-    """Note what a panel's list says of the submissions that came to a task; ``pay`` goes by it. Raises CrowdError."""
-    store, visits = _visits(data_dir, task_name)
-    said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
-    if not said:
-        what = f"{path} does not list any submission that came to task {task_name!r}"
-        raise CrowdError(what, try_="use the export of its study")
-    store.note_panel_status({visits[session].visit_id: status for session, status in said.items()})
-
-
-def _visits(data_dir: Path, task_name: str) -> tuple[LinkDatastore, dict[str, Visit]]:
-    """Session → its visit. Raises CrowdError: nobody ever came to this task by a link."""
-    store = open_datastore(data_dir)
-    visits = {} if store is None else {visit.session: visit for visit in store.of_task(task_name) if visit.session}
-    if store is None or not visits:
-        what = f"nobody came to task {task_name!r} from a panel ({data_dir})"
-        raise CrowdError(what, try_="check --task-name and --data-dir")
-    return store, visits
+def _note(store: LinkDatastore, visits: dict[str, Visit], said: dict[str, str]) -> bool:
+    known = {visits[session].visit_id: status for session, status in said.items() if session in visits}
+    store.note_panel_status(known)
+    return bool(known)
 
 
 def _said(submissions: list[Submission]) -> dict[str, str]:

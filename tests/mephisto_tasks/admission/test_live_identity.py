@@ -304,7 +304,6 @@ async def test_what_a_worker_left_goes_on_in_their_own_browser_alone(
                     worker_id=turker.worker,
                     assignment_id=assignment,
                     provider_data={"hit_id": turker.assignment.hit.id},
-                    provider_type="mturk",
                     browser=browser,
                 )
 

@@ -131,40 +131,27 @@ class Arrival:
     # The address holds a secret of theirs, so any browser may go on.
     vouched: bool = field(default=False, compare=False)
 
+    @property
+    def participant(self) -> str:
+        """The panel's own id of the worker."""
+        return self.worker_name.removeprefix(f"{self.door}:")
+
 
 VisitStatus = Literal["here", "moved"] | Outcome
 """``here``: in the practice or at work. ``moved``: their work goes on under another session of theirs."""
 
 
-@dataclass(frozen=True)
-class Visit:
+@dataclass(frozen=True, kw_only=True)
+class Visit(Arrival):
     """One participation. Times are seconds since the epoch."""
 
     visit_id: int
-    arrival: Arrival
     registration: str  # what Mephisto knows the visitor's page by
     status: VisitStatus
     began: float
     ended: float | None = None
     agent_id: str | None = None  # None before they had a unit
     panel_status: str | None = None  # the panel's own word in the list read last
-
-    @property
-    def worker_name(self) -> str:
-        return self.arrival.worker_name
-
-    @property
-    def participant(self) -> str:
-        """The panel's own id of the worker."""
-        return self.arrival.worker_name.removeprefix(f"{self.arrival.door}:")
-
-    @property
-    def session(self) -> str:
-        return self.arrival.session
-
-    @property
-    def study(self) -> str:
-        return self.arrival.study
 
 
 class Site:

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -18,11 +18,12 @@ from omegaconf import DictConfig
 from pydantic import BaseModel, Field
 
 from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Site
-from mephisto_tasks.config.task import WorkerRules
+from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.storage.provider_names import CrowdError, NotYetKnown
+from mephisto_tasks.storage.results import requesters
 from mephisto_tasks.workers.roster import SiteBlocks
 
 if TYPE_CHECKING:
@@ -276,6 +277,18 @@ class AccountSettings(BaseModel, use_attribute_docstrings=True):
     no surprise."""
 
 
+def cents_of(name: str, value: object, site: str) -> int:
+    """An amount of the settings in hundredths. Raises ConfigError: the site cannot pay it."""
+    try:
+        hundredths = Decimal(str(value)) * 100
+    except InvalidOperation:
+        hundredths = Decimal("NaN")
+    if not hundredths.is_finite() or hundredths < 0 or hundredths != int(hundredths):
+        advice = "use at most two decimals, such as 1.50"
+        raise ConfigError(f"{name}={value} is not an amount that {site} can pay", try_=advice)
+    return int(hundredths)
+
+
 @dataclass
 class CrowdLaunch:
     """A crowd during one launch. Its methods stand in the order in which a launch calls them."""
@@ -485,5 +498,18 @@ class Crowd:
         return []
 
     def health(self, data_dir: Path) -> list[Health]:
-        """For ``doctor``."""
-        return []
+        """For ``doctor``: what the site says of each account that is registered for it."""
+        accounts, known, what = self.accounts(), requesters(data_dir), f"Provider {self.provider_type}"
+        if accounts is None:
+            return []
+        if not known and self.costs_money:
+            how = f"for {self.title}: parlai-humaneval requester add NAME --provider {self.place}"
+            return [Health(what, "ok", self.status() or how)]
+        return [
+            Health(what, "ok", f"requester {seen}")
+            if seen.wrong is None
+            else Health(what, "warning", f"requester {seen.name}", seen.wrong)
+            for name, kind in known
+            if kind == self.provider_type
+            for seen in accounts.check(name)
+        ]

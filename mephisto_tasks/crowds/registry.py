@@ -130,6 +130,17 @@ def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
     return f"{counts}. If that was only a trial, choose another task_name=…"
 
 
+def ensure_requester(db: Any, name: str, provider_type: str) -> None:
+    """Make an account known to Mephisto's database under this name. Raises CrowdError: another crowd has one."""
+    from mephisto.operations.registry import get_crowd_provider_from_type
+
+    known = db.find_requesters(requester_name=name)
+    if known and all(each.provider_type != provider_type for each in known):
+        raise CrowdError(f"a requester {name!r} of another crowd already exists", try_="choose another name")
+    if not known:
+        get_crowd_provider_from_type(provider_type).RequesterClass.new(db, name)
+
+
 @contextmanager
 def opened(database: Path) -> Iterator[Any]:
     """The database of this file, for reading and writing; closed after the block."""

@@ -181,7 +181,7 @@ class Reception(visits.Site):
     def _begin(self, arrival: visits.Arrival, visit: visits.Visit | None, at_work: bool) -> visits.Visit:
         if visit is None:
             return self._store.add(self._task_name, arrival)
-        if visit.session == arrival.session and visit.arrival.door == arrival.door:
+        if visit.session == arrival.session and visit.door == arrival.door:
             return visit if at_work else self._store.begin_again(visit)
         # The worker is at work under another session: that work goes on, under the one that they came with now.
         known = arrival.session and self._store.of_session(self._task_name, arrival.door, arrival.session)
@@ -194,14 +194,14 @@ class Reception(visits.Site):
             return None
         if visit.status == "here" and visit.agent_id is None and outcome != "complete":
             self._store.end(visit, outcome)
-        return self._exit(visit.arrival, outcome)
+        return self._exit(visit, outcome)
 
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
         """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
         if redirect is not None:
             return visits.instead_of_returning(text, t("go back to {site}", site=redirect.site))
         visit = self._store.newest_of(self._task_name, worker_name)
-        closes = visit is not None and not self._takes_back(visit.arrival)
+        closes = visit is not None and not self._takes_back(visit)
         return visits.instead_of_returning(text, t("close this page")) if closes else text
 
     def work_done(self, agent_id: str) -> None:

@@ -27,22 +27,14 @@ class ProlificAccounts:
 
     def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """Raises ProlificError: Prolific does not know the token, which is then not kept; the name is another crowd's."""
-        from mephisto_tasks.crowds.link.provider import link_provider
-        from mephisto_tasks.crowds.prolific.settings import ProlificSettings
-        from mephisto_tasks.crowds.registry import opened, register_providers
+        from mephisto_tasks.crowds.registry import ensure_requester, opened
 
         token = api.read_token(name) if keys is None else keys[0]
         with api.Prolific(token, patience=api.BRIEF) as client, api.asking(f"register {name}"):
             client.get("users/me/")
         make_private_folder(data_dir)
-        register_providers()
         with opened(data_dir / "database.db") as db:
-            same = db.find_requesters(requester_name=name)
-            if any(each.provider_type != PROVIDER for each in same):
-                what = f"a requester {name!r} of another crowd already exists"
-                raise api.ProlificError(what, try_="choose another name")
-            if not same:
-                link_provider(PROVIDER, ProlificSettings).RequesterClass.new(db, name)
+            ensure_requester(db, name, PROVIDER)
         if keys is not None:
             api.write_token(name, keys[0])
         return name
@@ -74,7 +66,8 @@ class ProlificAccounts:
 
 def check_name(data_dir: Path, name: str) -> None:
     """Raises ConfigError for a requester nobody added, where there are others: a token of the environment pays for any."""
-    known = sorted({*api.token_names(), *_names(data_dir)})
+    added = (known for known, kind in requesters(data_dir) if kind == PROVIDER)
+    known = sorted({*api.token_names(), *added})
     if name in known or (not known and os.environ.get(api.TOKEN_ENV)):
         return
     if not known:
@@ -87,31 +80,17 @@ def check_name(data_dir: Path, name: str) -> None:
     raise ConfigError(what, where=where, misspelt=misspelt(name, known), try_=there)
 
 
-def _names(data_dir: Path) -> list[str]:
-    return [name for name, kind in requesters(data_dir) if kind == PROVIDER]
-
-
-def health(data_dir: Path) -> list[Health]:
-    """For ``doctor``: what each token is worth, and studies that are open though no launch of ours follows them."""
+def left_open(data_dir: Path) -> list[Health]:
+    """Studies that are open though no launch of ours follows them."""
     from mephisto_tasks.control.snapshot import is_alive
 
-    what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
-    if not requesters(data_dir):
-        return [Health(what, "ok", f"for Prolific: parlai-humaneval requester add NAME --provider {PROVIDER}")]
-    found = [
-        Health(what, "ok", f"requester {seen}")
-        if seen.wrong is None
-        else Health(what, "warning", f"requester {seen.name}", seen.wrong)
-        for name in _names(data_dir)
-        for seen in accounts.check(name)
-    ]
-    left = [study for study in store.studies() if study.study_id and not is_alive(data_dir, study.task_name)]
-    for study in left if all(one.status == "ok" for one in found) else []:
+    found = []
+    studies = [study for study in ProlificStore(data_dir).studies() if study.study_id]
+    for study in (study for study in studies if not is_alive(data_dir, study.task_name)):
         if (status := _status(study)) in (statuses.ACTIVE, statuses.PUBLISHING):
             pauses = f"parlai-humaneval requester expire --task-name {study.task_name} pauses it"
-            advice = f"{pauses}; so does the next launch"
             text = f"study {study.study_id} is {status}, but no launch is following it"
-            found.append(Health(what, "warning", text, advice))
+            found.append(Health(f"Provider {PROVIDER}", "warning", text, f"{pauses}; so does the next launch"))
     return found
 
 

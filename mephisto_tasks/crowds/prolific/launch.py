@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +17,7 @@ import httpx
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
-from mephisto_tasks.crowds.crowd import Agree, CrowdError, CrowdSetup, LaunchControl
+from mephisto_tasks.crowds.crowd import Agree, CrowdError, CrowdSetup, LaunchControl, cents_of
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
 from mephisto_tasks.crowds.prolific import arrivals, quote, statuses, store
@@ -23,12 +25,12 @@ from mephisto_tasks.crowds.prolific.accounts import check_name
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, ProlificError, asking, read_token, which_token
 from mephisto_tasks.crowds.prolific.groups import Lists
 from mephisto_tasks.crowds.prolific.market import StudyFollower, find_places, pause_left_over, study_places, transition
-from mephisto_tasks.crowds.prolific.settings import cents
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.storage.results import query
 
 logger = logging.getLogger(__name__)
 
+MARGIN_S = 5 * 60  # Prolific's clock begins at the link, and ours with the unit
 LINK_S = 20.0  # how long our own link may take to answer
 
 
@@ -75,14 +77,17 @@ class ProlificLaunch(LinkLaunch):
             self._workspace = quote.find_workspace(
                 self._client, str(settings["workspace"]), str(settings["project"]), str(settings["currency"])
             )
-            screen_out = (cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"]))
+            screen_out = (
+                cents_of("screen_out_pay", settings["screen_out_pay"], "Prolific"),
+                int(settings["screen_out_slots"]),
+            )
             lacks = self._store.lacks(self._workspace.id, store.SCREEN_OUT_FEATURE)
             self._asked = quote.Asked(
                 units=units,
-                reward=cents("task_reward", self.config.mephisto.task.task_reward),
+                reward=cents_of("task_reward", self.config.mephisto.task.task_reward, "Prolific"),
                 minutes=max(1, round(minutes)),
                 screen_out=screen_out if screen_out[1] and not lacks else None,
-                bonus_budget=cents("bonus_budget", settings["bonus_budget"]),
+                bonus_budget=cents_of("bonus_budget", settings["bonus_budget"], "Prolific"),
                 open_first=min(units, self._most_open or units),
                 draft=bool(settings["draft_only"]),
             )
@@ -162,6 +167,7 @@ class ProlificLaunch(LinkLaunch):
         return remarks
 
     def _body(self, url: str) -> dict[str, Any]:
+        """What Prolific is sent to make the study."""
         assert self._asked is not None
         assert self._workspace is not None
         task = self.config.mephisto.task
@@ -177,22 +183,30 @@ class ProlificLaunch(LinkLaunch):
         excluded = (study for task in self._rules.exclude_tasks for study in self._store.studies(task))
         studies = [study.study_id for study in excluded if study.study_id]
         made += [{"filter_id": quote.EARLIER, "selected_values": studies}] if studies else []
-        lacks = self._store.lacks
-        return store.study_body(
-            {"title": task.task_title, "description": task.task_description},
-            self.settings,
-            read_panel(store.PROVIDER),
-            url=url,
-            reward=self._asked.reward,
-            minutes=self._asked.minutes,
-            longest_s=float(task.assignment_duration_in_seconds),
-            places=max(1, self._asked.open_first),
-            most_inside=self._most_inside,
-            filters=made,
-            project=self._workspace.project,
-            screen_out=self._asked.screen_out,
-            signed=bool(self.provider.secure_link) and not lacks(self._workspace.id, store.SIGNED_FEATURE),
-        )
+        minutes, longest_s = self._asked.minutes, float(task.assignment_duration_in_seconds)
+        least = 2 + 2 * minutes + 2 * math.sqrt(minutes)
+        body = {
+            "name": task.task_title,
+            "description": html.escape(str(task.task_description), quote=False),
+            "external_study_url": store.link(url, read_panel(store.PROVIDER)),
+            "prolific_id_option": "url_parameters",
+            "total_available_places": max(1, self._asked.open_first),
+            "estimated_completion_time": minutes,
+            "maximum_allowed_time": math.ceil(max((longest_s + MARGIN_S) / 60, least)),
+            "reward": self._asked.reward,
+            "device_compatibility": list(self.settings["devices"]),
+            "completion_codes": store.new_codes(self._asked.screen_out),
+            "filters": made,
+            "project": self._workspace.project,
+            "submissions_config": {
+                "max_submissions_per_participant": 1,
+                "max_concurrent_submissions": self._most_inside,
+            },
+            "study_labels": list(self.settings["labels"]),
+            "content_warnings": list(self.settings["content_warnings"]),
+        }
+        is_signed = self.provider.secure_link and not self._store.lacks(self._workspace.id, store.SIGNED_FEATURE)
+        return {**body, "is_external_study_url_secure": True} if is_signed else body
 
     @cached_property
     def _lists(self) -> Lists:

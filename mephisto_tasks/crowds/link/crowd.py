@@ -28,7 +28,6 @@ LONGEST_VALUE = 2000
 PHRASES = phrases(__file__)
 NO_LINK = PHRASES["no_link"]
 UNREADABLE = PHRASES["unreadable"]
-TWICE = PHRASES["twice"]
 
 
 class Door(Protocol):
@@ -58,7 +57,7 @@ def read_parameters(sent: object) -> visits.Parameters:
         match pair:
             case [str(name), str(value)] if len(name) <= LONGEST_NAME and len(value) <= LONGEST_VALUE:
                 if parameters.setdefault(name, value) != value:
-                    raise visits.TurnedAway(TWICE)
+                    raise visits.TurnedAway(PHRASES["twice"])
             case _:
                 raise visits.TurnedAway(UNREADABLE)
     return parameters
@@ -72,7 +71,6 @@ def arrival_by(doors: Sequence[Door], parameters: visits.Parameters) -> visits.A
     raise visits.TurnedAway(NO_LINK)
 
 
-OTHER_PERSON = PHRASES["other_person"]
 WRONG_LINK = phrase("This link does not work")
 DONE_ALREADY = (phrase("Thank you!"), phrase("You have already completed this task, and everything is saved."))
 RETURNED_ALREADY = (phrase("This task is closed"), PHRASES["returned_already"])
@@ -173,7 +171,7 @@ class Reception(visits.Site):
             return newest
         known = self._store.of_session(self._task_name, arrival.door, arrival.session)
         if known is not None and known.worker_name != arrival.worker_name:
-            raise visits.TurnedAway(OTHER_PERSON)
+            raise visits.TurnedAway(PHRASES["other_person"])
         if known is not None and known.status in ("complete", "returned"):
             return known
         return newest or known
@@ -239,9 +237,6 @@ def _wrong_link(turned_away: visits.TurnedAway) -> visits.Refusal:
     return visits.Refusal("wrong_link", why, str(turned_away), title=title)
 
 
-GO_ON_THERE_BY_LINK = PHRASES["go_on_there_by_link"]
-
-
 @dataclass
 class LinkLaunch(CrowdLaunch):
     crowd: LinkCrowd
@@ -282,7 +277,7 @@ class LinkCrowd(Crowd, ABC):
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
     page_entry = "address"
-    claim_advice = GO_ON_THERE_BY_LINK
+    claim_advice = PHRASES["go_on_there_by_link"]
     Launch: type[CrowdLaunch] = LinkLaunch
     personal_link: str = ""
     """What follows the pages' address in a rater's link, with words in capitals for what differs: ``?name=NAME``."""

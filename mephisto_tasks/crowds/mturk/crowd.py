@@ -27,7 +27,6 @@ from parlai_humaneval.i18n.translate import phrases
 WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 STORE = "mturk.db"
 PHRASES = phrases(__file__)
-GO_ON_THERE_ON_MTURK = PHRASES["go_on_there_on_mturk"]
 
 
 class MTurkCrowd(crowd.Crowd):
@@ -39,7 +38,7 @@ class MTurkCrowd(crowd.Crowd):
     )
     market = crowd.Market(lists_units=True)
     checks_rules = claims_per_assignment = True
-    claim_advice = GO_ON_THERE_ON_MTURK
+    claim_advice = PHRASES["go_on_there_on_mturk"]
     private_ids = (r"\bA[0-9A-Z]{12,14}\b",)
 
     def __init__(self, provider_type: str, title: str, words: crowd.CrowdWords, *, costs_money: bool) -> None:

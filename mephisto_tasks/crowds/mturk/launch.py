@@ -29,7 +29,6 @@ from mephisto_tasks.crowds.registry import done_elsewhere, ensure_requester
 from mephisto_tasks.payments.policy import Quote, QuoteLine, money
 from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX, plain_name
 from mephisto_tasks.storage.work import CENT
-from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted
 
 MOST_LETTERS = (("task_title", 128), ("task_description", 2000), ("task_tags", 1000))
@@ -193,10 +192,6 @@ MEPHISTOS_LOCALES = ("US", "CA", "GB", "AU", "NZ")
 _ID = re.compile(r"[0-9A-Z]{20,64}")  # what ids of qualification types look like, and names hardly ever
 
 
-class UnknownQualification(HumanevalError, LookupError):
-    """The account knows no such qualification."""
-
-
 def mturk_requirements(
     rules: WorkerRules, sandbox: bool, id_of: Callable[[str], str] | None = None
 ) -> list[dict[str, Any]]:
@@ -228,13 +223,14 @@ def _requirement(type_id: str, comparator: str, value: int | None = None, **valu
 
 
 def qualification_id(client: Any, name: str, sandbox: bool = False) -> str:
-    """The id of a qualification by its name in the account, or checked where it is one. Raises UnknownQualification."""
+    """The id of a qualification by its name in the account, or checked where it is one. Raises ConfigError."""
     if _ID.fullmatch(name):
         try:
             kind = client.get_qualification_type(QualificationTypeId=name)
             return str(kind["QualificationType"]["QualificationTypeId"])
         except client.exceptions.RequestError as error:
-            raise UnknownQualification(f"MTurk has no qualification with the ID {name!r}") from error
+            what = f"MTurk has no qualification with the ID {name!r}"
+            raise ConfigError(what, where=f"{PREFIX}qualifications") from error
     known: dict[str, str] = {}
     pages = client.get_paginator("list_qualification_types").paginate(MustBeRequestable=False, MustBeOwnedByCaller=True)
     for page in pages:
@@ -244,7 +240,7 @@ def qualification_id(client: Any, name: str, sandbox: bool = False) -> str:
     if name not in known:
         there = ", ".join(sorted(known)[:20]) or "none"
         what = f"your MTurk account has no qualification {name!r}"
-        raise UnknownQualification(what, try_=f"choose one that it has: {there}")
+        raise ConfigError(what, where=f"{PREFIX}qualifications", try_=f"choose one that it has: {there}")
     return known[name]
 
 
@@ -280,10 +276,7 @@ class MTurkLaunch(CrowdLaunch):
             with asking("look for qualifications"):
                 return qualification_id(client_for(str(self.provider.requester_name), provider), name, sandbox)
 
-        try:
-            wanted = mturk_requirements(rules, sandbox, id_of)
-        except UnknownQualification as error:
-            raise ConfigError(error, where=f"{PREFIX}qualifications") from error
+        wanted = mturk_requirements(rules, sandbox, id_of)
         ours = [OmegaConf.select(blueprint, name) for name in ("onboarding_qualification", "block_qualification")]
         total = len(wanted) + sum(map(bool, ours)) + len(self.blocks)
         if total > MOST_REQUIREMENTS:

@@ -62,7 +62,6 @@ def _letters(setting: str, value: object) -> str:
 
 
 PHRASES = phrases(__file__)
-GO_ON_THERE_BY_PANEL = PHRASES["go_on_there_by_panel"]
 
 
 class PanelLaunch(LinkLaunch):
@@ -89,7 +88,7 @@ class PanelCrowd(InvitingCrowd):
         link="Link to enter on the panel's site (the site adds the participant's ID):",
     )
     Settings, Launch = PanelSettings, PanelLaunch
-    claim_advice = GO_ON_THERE_BY_PANEL
+    claim_advice = PHRASES["go_on_there_by_panel"]
     literal_settings = (*CODES.values(), "values.")
     private_ids = (r"\b[0-9a-f]{24}\b",)
     example = "place=link panel=prolific completion_code=C1A2B3"

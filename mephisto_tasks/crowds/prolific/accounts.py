@@ -40,11 +40,16 @@ class ProlificAccounts:
         return name
 
     def check(self, name: str) -> list[AccountCheck]:
+        found = []
         try:
             with api.Prolific(api.read_token(name), patience=api.BRIEF) as client, api.asking("read the balance"):
-                return [_balance_of(client, name, one) for one in client.pages("workspaces/")] or [
-                    AccountCheck(name, PROVIDER, wrong="the account has no workspace; create one in Prolific's web app")
-                ]
+                for one in client.pages("workspaces/"):
+                    balance = client.get(f"workspaces/{one['id']}/balance/")
+                    workspace = f"{one.get('title') or 'without a title'} ({one['id']})"
+                    available, currency = major(balance["available_balance"]), str(balance["currency_code"]).upper()
+                    found.append(AccountCheck(name, PROVIDER, client.base, available, None, currency, workspace))
+            wrong = "the account has no workspace; create one in Prolific's web app"
+            return found or [AccountCheck(name, PROVIDER, wrong=wrong)]
         except api.ProlificError as error:
             return [AccountCheck(name, PROVIDER, wrong=str(error))]
 
@@ -100,15 +105,3 @@ def _status(study: OurStudy) -> str:
             return statuses.plain(client.get(f"studies/{study.study_id}/").get("status"))
     except api.ProlificError:  # deleted there, perhaps
         return ""
-
-
-def _balance_of(client: api.Prolific, name: str, workspace: dict[str, object]) -> AccountCheck:
-    balance = client.get(f"workspaces/{workspace['id']}/balance/")
-    return AccountCheck(
-        name,
-        PROVIDER,
-        endpoint=client.base,
-        balance=major(balance["available_balance"]),
-        currency=str(balance["currency_code"]).upper(),
-        workspace=f"{workspace.get('title') or 'without a title'} ({workspace['id']})",
-    )

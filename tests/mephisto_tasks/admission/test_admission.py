@@ -234,17 +234,17 @@ CASES = [
     Case(
         "practice_failed",
         lambda house: fail_practice(house.worker, "practice"),
-        eligibility.PRACTICE_FAILED,
+        eligibility.PHRASES["practice_failed"],
         "registers",
     ),
     Case("block_list", House.bar, eligibility.BLOCKED, "registers"),
     Case("all_done", _set(remaining=0), eligibility.ALL_DONE),
     Case("paused", _set(paused=True), eligibility.PAUSED, outcome=None, passes=True),
-    Case("went_on", _set(went_on=True), eligibility.WENT_ON),
-    Case("all_taken", _set(), eligibility.ALL_TAKEN, passes=True),
+    Case("went_on", _set(went_on=True), eligibility.PHRASES["went_on"]),
+    Case("all_taken", _set(), eligibility.PHRASES["all_taken"], passes=True),
     Case("busy", _set(stands="busy"), identity.BUSY, outcome=None, passes=True),
     Case("done_all", _set(stands="done_all"), eligibility.DONE_ALL),
-    Case("interrupted", _set(stands="interrupted"), eligibility.INTERRUPTED, outcome=None, passes=True),
+    Case("interrupted", _set(stands="interrupted"), eligibility.PHRASES["interrupted"], outcome=None, passes=True),
 ]
 
 
@@ -310,7 +310,7 @@ def test_an_agreement_is_written_down_when_the_worker_is_known(house: House) -> 
 def test_a_browser_that_shows_nothing_cannot_be_known_again(house: House) -> None:
     refusal = house.admission.decide(house.comes(Shown(frozenset())))
     assert refusal is not None
-    assert (refusal.title, refusal.words) == (identity.KEEPS_NOTHING, identity.NOTHING_SHOWN)
+    assert (refusal.title, refusal.words) == (identity.KEEPS_NOTHING, identity.PHRASES["nothing_shown"])
 
 
 def test_a_rule_of_your_own_is_one_class_and_one_line(house: House) -> None:

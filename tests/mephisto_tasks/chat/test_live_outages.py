@@ -148,7 +148,7 @@ async def test_an_outage_that_is_too_long_pays_all_counts_once_and_shuts_the_doo
         await eventually(lambda: not run.live_run.task_runner.running_units)
         assert run.study.broken is None
         async with Rater(run, "late") as late:
-            assert late.client.refused == explain.INTERRUPTED
+            assert late.client.refused == explain.PHRASES["interrupted"]
         await asyncio.to_thread(server.start)
         await eventually(lambda: run.study.may_begin("anybody"))
         async with Rater(run, "next") as rater:

@@ -220,7 +220,9 @@ def test_requesters_by_the_environment(mturk: StandIn, data_dir: Path) -> None:
     assert checked.output.count(f"balance $10.00, at {mturk.url}") == 2
     read = json.loads(requesters(data_dir, "check", "lab", "--json").stdout)
     assert (read[0]["provider"], read[0]["balance"], read[0]["wrong"]) == ("mturk", "10.00", None)
-    assert any(f"requester lab (mturk): balance $10.00, at {mturk.url}" == finding.found for finding in providers(data_dir))
+    assert any(
+        f"requester lab (mturk): balance $10.00, at {mturk.url}" == finding.found for finding in providers(data_dir)
+    )
 
 
 def test_a_check_that_fails(mturk: StandIn, data_dir: Path) -> None:

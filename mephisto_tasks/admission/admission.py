@@ -164,9 +164,8 @@ class PracticeRule(Rule):
         is_paid = self._study.config.payment.practice > 0
         words = PHRASES["practice_failed_paid"] if is_paid else PHRASES["practice_failed"]
         if self._reset:
-            words = (
-                f"{t(words)} {t(PHRASES['practice_again'], command=self._reset.format(pseudonym=visitor.pseudonym))}"
-            )
+            again, command = PHRASES["practice_again"], self._reset.format(pseudonym=visitor.pseudonym)
+            words = f"{t(words)} {t(again, command=command)}"
         return Refusal("practice_failed", why, words)
 
 

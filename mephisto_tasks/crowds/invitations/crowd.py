@@ -50,9 +50,6 @@ class InvitationCrowd(InvitingCrowd):
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:
         return [InvitationDoor(data_dir, task_name)]
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Nothing can be wrong: what is set is for panels."""
-
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
         from mephisto_tasks.crowds.by_file import FilePayer
 

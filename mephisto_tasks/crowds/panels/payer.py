@@ -31,24 +31,19 @@ STATUS_COLUMNS = ("status", "submission_status")
 """As panels call them, in small letters and without spaces; the first that is there counts."""
 
 
-@dataclass(frozen=True)
-class Submission:
-    """One line of the list; ``status`` as :func:`.panel.plain_status` has it."""
-
-    session: str
-    status: str
-
-
-def read_submissions(path: Path) -> list[Submission]:
-    """The list as a panel exports it (CSV). Raises CrowdError."""
+def read_submissions(path: Path) -> dict[str, str]:
+    """Session → its status (see :func:`.panel.plain_status`) in the list that a panel exports (CSV); of one that is listed
+    with several, all of them, which is no panel's word. Raises CrowdError."""
     rows = csv.DictReader(io.StringIO(read_text(path, error=CrowdError), newline=""), strict=True)
     try:
         columns = {"_".join(name.lower().split()): name for name in rows.fieldnames or []}
         session, status = _column(path, columns, SESSION_COLUMNS), _column(path, columns, STATUS_COLUMNS)
-        cells = ([clean_label(row.get(name) or "") for name in (session, status)] for row in rows)
-        return [Submission(session, plain_status(status)) for session, status in cells]
+        statuses: dict[str, dict[str, None]] = defaultdict(dict)
+        for row in rows:
+            statuses[clean_label(row.get(session) or "")][plain_status(clean_label(row.get(status) or ""))] = None
     except csv.Error as error:
         raise CrowdError(f"{path} is not a CSV file: {error}") from error
+    return {session: " and ".join(of_session) for session, of_session in statuses.items() if session}
 
 
 def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str:
@@ -66,7 +61,7 @@ class PanelSubmissions:
     task_name: str
 
     def free_returned(self, export: Path) -> Freed:
-        said, (store, visits) = _said(read_submissions(export)), self._visits()
+        said, (store, visits) = read_submissions(export), self._visits()
         meaning = meanings(self.data_dir, self.task_name)
         _note(store, visits, said)
         freed = Freed([], [], [])
@@ -83,7 +78,7 @@ class PanelSubmissions:
 
     def note(self, export: Path) -> None:
         store, visits = self._visits()
-        if not _note(store, visits, _said(read_submissions(export))):
+        if not _note(store, visits, read_submissions(export)):
             what = f"{export} does not list any submission that came to task {self.task_name!r}"
             raise CrowdError(what, try_="use the export of its study")
 
@@ -102,14 +97,6 @@ def _note(store: LinkDatastore, visits: dict[str, Visit], said: dict[str, str]) 
     known = {visits[session].visit_id: status for session, status in said.items() if session in visits}
     store.note_panel_status(known)
     return bool(known)
-
-
-def _said(submissions: list[Submission]) -> dict[str, str]:
-    """Session → its status; of one that is listed with several, all of them, which is no panel's word."""
-    statuses: dict[str, dict[str, None]] = defaultdict(dict)
-    for submission in submissions:
-        statuses[submission.session][submission.status] = None
-    return {session: " and ".join(of_session) for session, of_session in statuses.items() if session}
 
 
 def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:

@@ -25,7 +25,7 @@ from mephisto_tasks.crowds.link.crowd import DECLINED, RETURNED_ALREADY, Recepti
 from mephisto_tasks.crowds.link.datastore import LinkDatastore, sessions
 from mephisto_tasks.crowds.panels.panel import PanelDoor
 from mephisto_tasks.crowds.prolific import statuses
-from mephisto_tasks.crowds.prolific.client import HOOK_SECRET, Prolific, ProlificError, asking, base_address, stand_in
+from mephisto_tasks.crowds.prolific.client import HOOK_SECRET, Prolific, ProlificError, asking, stand_in
 from mephisto_tasks.crowds.prolific.store import (
     BY_HAND,
     COMPLETE,
@@ -203,7 +203,7 @@ _OPEN = (statuses.RESERVED, statuses.ACTIVE, statuses.TIMED_OUT)  # in these a s
 def app_address(path: str = "") -> str:
     """A page of Prolific's web app; of a stand-in on this machine, its own."""
     here = stand_in()
-    return urljoin(APP if here is None else "{0.scheme}://{0.netloc}/".format(urlsplit(base_address())), path)
+    return urljoin(APP if here is None else f"{here}/", path)
 
 
 class Endings:

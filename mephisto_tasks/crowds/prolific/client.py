@@ -366,9 +366,9 @@ def base_address(base: str | None = None) -> str:
 
 
 def stand_in() -> str | None:
-    """The address of a program on this machine that answers for Prolific; None: another site does."""
-    address = base_address()
-    return None if opens_elsewhere(address) else address
+    """The origin of a program on this machine that answers for Prolific; None: another site does."""
+    address = urlsplit(base_address())
+    return None if opens_elsewhere(address.geturl()) else f"{address.scheme}://{address.netloc}"
 
 
 def _read(response: httpx.Response) -> tuple[Any, bool]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from omegaconf import DictConfig
 
@@ -44,8 +43,7 @@ class ProlificCrowd(LinkCrowd):
     def stand_in(self) -> str | None:
         from mephisto_tasks.crowds.prolific.client import stand_in
 
-        here = stand_in()
-        return None if here is None else "{0.scheme}://{0.netloc}".format(urlsplit(here))
+        return stand_in()
 
     def check(self, settings: Mapping[str, Any]) -> None:
         for name, known in (("devices", DEVICES), ("content_warnings", WARNINGS)):

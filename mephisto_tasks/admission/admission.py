@@ -24,7 +24,7 @@ from mephisto_tasks.admission.identity import (
     Reception,
     StudyRule,
 )
-from mephisto_tasks.admission.visits import ClaimPolicy, IsDamaged, Refusal, Rule, Stage, StudyState, Visitor, filled
+from mephisto_tasks.admission.visits import ClaimPolicy, IsDamaged, Refusal, Rule, Stage, StudyState, Visitor
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, REFUSALS, RefusalLine, blocked_here
@@ -219,7 +219,7 @@ class WorkRule(Rule):
         return sum(unit.outcome == "complete" for unit in work) >= self._most_units
 
     def _refusal(self, kind: str, why: str, words: str, **how: Any) -> Refusal:
-        return Refusal(kind, why, filled(words, self._study.unit_words), **how)
+        return Refusal(kind, why, self._study.in_words(words), **how)
 
 
 def counted(work: Iterable[Work]) -> int:

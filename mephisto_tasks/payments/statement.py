@@ -122,8 +122,9 @@ class Books:
     def totals(self, currency: str) -> tuple[Decimal, Decimal, Decimal]:
         """Of all workers in this currency: what is due, paid, and written into files."""
         lines = [line for line in self.workers if line.currency == currency]
-        amounts = (sum((getattr(line, name) for line in lines), NOTHING) for name in ("due", "paid", "written"))
-        due, paid, written = amounts
+        due, paid, written = (
+            sum((getattr(one, name) for one in lines), NOTHING) for name in ("due", "paid", "written")
+        )
         return due, paid, written
 
     def at_sites(self, providers: Collection[str]) -> tuple[Decimal, Decimal]:

@@ -23,7 +23,7 @@ from mephisto_tasks.admission.admission import PREFIX
 from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.crowds.crowd import Agree, CrowdLaunch, CrowdSetup, LaunchControl, cents_of
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, balance, client_for, endpoint, worker_site
-from mephisto_tasks.crowds.mturk.hits import expire, following, group_of, hits_left, open_hits, study_mark
+from mephisto_tasks.crowds.mturk.hits import expire, following, group_of, hits_left, study_mark
 from mephisto_tasks.crowds.mturk.settings import MTURK, SANDBOX
 from mephisto_tasks.crowds.registry import done_elsewhere, ensure_requester
 from mephisto_tasks.payments.policy import Quote, QuoteLine, money
@@ -166,7 +166,8 @@ def expire_left_over(db: Any, task_name: str, of_provider: str | None = None) ->
     for (requester, provider), runs in launches.items():
         store = get_crowd_provider_from_type(provider)(db).datastore
         client = client_for(requester, provider)
-        left = open_hits(client, set(store.hits_of_runs(runs)), study_mark(str(db.db_root), task_name))
+        known, mark = set(store.hits_of_runs(runs)), study_mark(str(db.db_root), task_name)
+        left = [str(hit["HITId"]) for hit in hits_left(client, known, mark)]
         problems = expire(client, left)
         if problems:
             still = f"{len(problems)} of {len(left)} HITs of an earlier launch are still on MTurk"

@@ -10,7 +10,7 @@ from mephisto_tasks.crowds.crowd import AccountCheck, Health
 from mephisto_tasks.crowds.prolific import client as api
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.handed_in import major
-from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
+from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
 from mephisto_tasks.storage.results import requesters
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import make_private_folder
@@ -92,16 +92,13 @@ def left_open(data_dir: Path) -> list[Health]:
     found = []
     studies = [study for study in ProlificStore(data_dir).studies() if study.study_id]
     for study in (study for study in studies if not is_alive(data_dir, study.task_name)):
-        if (status := _status(study)) in (statuses.ACTIVE, statuses.PUBLISHING):
+        try:
+            with api.Prolific(api.read_token(study.account), patience=api.BRIEF) as client:
+                status = statuses.plain(client.get(f"studies/{study.study_id}/").get("status"))
+        except api.ProlificError:  # deleted there, perhaps
+            continue
+        if status in (statuses.ACTIVE, statuses.PUBLISHING):
             pauses = f"parlai-humaneval requester expire --task-name {study.task_name} pauses it"
             text = f"study {study.study_id} is {status}, but no launch is following it"
             found.append(Health(f"Provider {PROVIDER}", "warning", text, f"{pauses}; so does the next launch"))
     return found
-
-
-def _status(study: OurStudy) -> str:
-    try:
-        with api.Prolific(api.read_token(study.account), patience=api.BRIEF) as client:
-            return statuses.plain(client.get(f"studies/{study.study_id}/").get("status"))
-    except api.ProlificError:  # deleted there, perhaps
-        return ""

@@ -25,10 +25,10 @@ from judging_hands import (
 from live import TASK, eventually
 
 from mephisto_tasks.admission.admission import PHRASES
-from mephisto_tasks.admission.visits import AWAY, PAUSED, filled
 from mephisto_tasks.annotation.study import GO_ON, JUDGING, JUDGING_PAIRS
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.session.study import AWAY, PAUSED, filled
 from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.records import JudgementRecord
 from parlai_humaneval.schema.steps import EndStep

@@ -11,9 +11,9 @@ from live import Rater, eventually, rows
 from test_live_judging_breaks import dialogues_of, pairs, segments, wholes
 
 from mephisto_tasks.admission.admission import ALL_DONE, DONE_ALL, PHRASES
-from mephisto_tasks.admission.visits import NOTHING_LEFT, THANKS, filled
 from mephisto_tasks.annotation.study import JUDGING_PAIRS
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.session.study import NOTHING_LEFT, THANKS, filled
 from parlai_humaneval.schema.steps import EndStep
 
 

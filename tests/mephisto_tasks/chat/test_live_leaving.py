@@ -10,10 +10,10 @@ from live import Launch, Rater, eventually, launch, records, rows, whole_dialogu
 
 from mephisto_tasks.admission.admission import DONE_ALL, PHRASES
 from mephisto_tasks.admission.identity import BUSY
-from mephisto_tasks.admission.visits import AWAY, THANKS, UnitWords, filled
 from mephisto_tasks.launch import running
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.router import OTHER_WINDOW
+from mephisto_tasks.session.study import AWAY, THANKS, UnitWords, filled
 from mephisto_tasks.simulation.page_client import PageError
 from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval.schema.steps import EndStep, MessageStep

@@ -16,9 +16,9 @@ from killable_server import KillableServer, free_port
 from live import Launch, Rater, eventually, records, rows
 
 from mephisto_tasks.admission import admission as explain
-from mephisto_tasks.admission.visits import STOPPED
 from mephisto_tasks.chat.turn import INTERRUPTED, PARTNER_TYPING
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.session.study import STOPPED
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from parlai_humaneval.models.pool import breaker
 from parlai_humaneval.schema.records import DialogueRecord

@@ -18,11 +18,11 @@ from test_live_judging_decides import study as pairs
 
 from mephisto_tasks.admission import identity as waiting_room
 from mephisto_tasks.admission.admission import PHRASES
-from mephisto_tasks.admission.visits import UnitWords, filled
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
 from mephisto_tasks.session.stopping import Absent, StoppingMonitor, monitor_of
+from mephisto_tasks.session.study import UnitWords, filled
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import completed_work

@@ -12,9 +12,10 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
 from mephisto_tasks.adapter.client_io import GENERIC_REASONS
-from mephisto_tasks.admission.visits import AWAY, RETURN_THE_TASK, UnitWords, filled, instead_of_returning
+from mephisto_tasks.admission.visits import RETURN_THE_TASK, instead_of_returning
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.task import APART, ConfigError, read_config
+from mephisto_tasks.session.study import AWAY, UnitWords, filled
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.cli.translations import ROOT, collected, refresh
 from parlai_humaneval.i18n.translate import (

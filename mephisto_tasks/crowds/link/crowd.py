@@ -71,7 +71,6 @@ def arrival_by(doors: Sequence[Door], parameters: visits.Parameters) -> visits.A
     raise visits.TurnedAway(NO_LINK)
 
 
-WRONG_LINK = phrase("This link does not work")
 DONE_ALREADY = (phrase("Thank you!"), phrase("You have already completed this task, and everything is saved."))
 RETURNED_ALREADY = (phrase("This task is closed"), PHRASES["returned_already"])
 RETURNED_NOW = (phrase("You have returned the task"), PHRASES["returned_now"])
@@ -233,7 +232,7 @@ def _wrong_link(turned_away: visits.TurnedAway) -> visits.Refusal:
         return visits.Refusal(
             "preview", "looks at the preview", str(turned_away), outcome=None, turns_away=False, more=more
         )
-    why, title = "came with an address that is not valid", turned_away.title or WRONG_LINK
+    why, title = "came with an address that is not valid", turned_away.title or phrase("This link does not work")
     return visits.Refusal("wrong_link", why, str(turned_away), title=title)
 
 

@@ -132,7 +132,6 @@ class MTurkAccounts:
 
     def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """``name`` is also that of the AWS profile; Mephisto stores those of the sandbox with a suffix."""
-
         from mephisto_tasks.crowds.mturk.launch import stored_requester
 
         make_private_folder(data_dir)

@@ -36,10 +36,10 @@ LINK_S = 20.0  # how long our own link may take to answer
 
 @dataclass
 class ProlificLaunch(LinkLaunch):
-    _asked: quote.Asked | None = None
+    _asked: quote.Asked = field(init=False, repr=False)  # once it was asked about, as its workspace
     _rules: WorkerRules = field(default_factory=WorkerRules)
-    _workspace: quote.Workspace | None = None
-    _study: store.OurStudy | None = None
+    _workspace: quote.Workspace = field(init=False, repr=False)
+    _study: store.OurStudy = field(init=False, repr=False)  # once it is made
     _was_paused: bool = False
 
     def __post_init__(self) -> None:
@@ -134,7 +134,6 @@ class ProlificLaunch(LinkLaunch):
         return [one for one in studies if one.account == name and bool(one.study_id) == published]
 
     def _fee(self) -> Decimal | None:
-        assert self._workspace is not None
         for study in reversed(self._store.studies()):
             if study.workspace == self._workspace.id and study.study_id:
                 try:
@@ -161,15 +160,12 @@ class ProlificLaunch(LinkLaunch):
             architect = self.config.mephisto.architect
             local = f"http://127.0.0.1:{architect.get('port') or 3000}"
             remarks += self._have_study(str(architect.get("public_url") or local))
-        assert self._study is not None
         if self.provider.draft_only:
             remarks.append("Nothing is published until you set draft_only=false. Open the draft to see its preview.")
         return remarks
 
     def _body(self, url: str) -> dict[str, Any]:
         """What Prolific is sent to make the study."""
-        assert self._asked is not None
-        assert self._workspace is not None
         task = self.config.mephisto.task
         made, _ = self._filters()
         groups = [
@@ -210,7 +206,6 @@ class ProlificLaunch(LinkLaunch):
 
     @cached_property
     def _lists(self) -> Lists:
-        assert self._workspace is not None
         block = self.config.mephisto.blueprint.get("block_qualification")
         return Lists(self._client, self._workspace.id, self.data_dir, self.task_name, self._rules, block)
 
@@ -236,7 +231,6 @@ class ProlificLaunch(LinkLaunch):
                 self._store.forget(study.mark)
             elif there.status == statuses.PAUSED:
                 transition(self._client, study.study_id, "STOP", (statuses.COMPLETED,))
-        assert self._workspace is not None
         account, workspace = str(self.provider.requester_name), self._workspace
         new = store.OurStudy(
             store.new_mark(self.task_name),
@@ -253,8 +247,7 @@ class ProlificLaunch(LinkLaunch):
 
     def receive(self, db: Any) -> arrivals.ProlificReception:
         visits = self.crowd.mephisto_provider()(db).datastore
-        is_signed = self._study is not None and "is_external_study_url_secure" in self._study.body
-        signed = arrivals.SignedLinks(self._brief) if is_signed else None
+        signed = arrivals.SignedLinks(self._brief) if "is_external_study_url_secure" in self._study.body else None
 
         def studies() -> list[str]:
             return [study.study_id for study in self._store.studies(self.task_name)]
@@ -276,7 +269,6 @@ class ProlificLaunch(LinkLaunch):
 
     @cached_property
     def _hooks(self) -> arrivals.Hooks | None:
-        assert self._workspace is not None
         whose = f"{self.data_dir.resolve()}\n{self.task_name}"
         return arrivals.Hooks(self._client, self._workspace.id, whose) if self.provider.webhooks else None
 
@@ -292,7 +284,6 @@ class ProlificLaunch(LinkLaunch):
         return self._researchers_page()
 
     def _researchers_page(self) -> str:
-        assert self._study is not None
         return arrivals.app_address(f"researcher/workspaces/studies/{self._study.study_id}")
 
     # -- while raters are at work ----------------------------------------------------------------
@@ -300,7 +291,6 @@ class ProlificLaunch(LinkLaunch):
     @contextmanager
     def running(self, control: LaunchControl) -> Iterator[None]:
         self._serve_at(control.url)
-        assert self._study is not None
         if self.provider.draft_only:
             yield
             return
@@ -340,7 +330,6 @@ class ProlificLaunch(LinkLaunch):
                 logger.error("the study may still be open on Prolific: %s. %s", error, pause)
 
     def _serve_at(self, url: str) -> None:
-        assert self._study is not None
         wanted = store.link(url, read_panel(store.PROVIDER))
         if self._study.body["external_study_url"] == wanted:
             return

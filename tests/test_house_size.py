@@ -24,7 +24,7 @@ SHORT = {
     "mephisto_tasks/crowds/mturk/settings.py": "every command loads it; its client loads Amazon's library",
     "mephisto_tasks/crowds/prolific/settings.py": "every command loads it, and not the crowd's launch",
     "mephisto_tasks/crowds/prolific/statuses.py": "a space of names: six files say statuses.ACTIVE",
-    "mephisto_tasks/storage/provider_names.py": "the only file that may know the names of old runs",
+    "mephisto_tasks/storage/provider_names.py": "every command and every room above imports it",
     "parlai_humaneval/_util/arrays.py": "loads numpy, which its neighbours must not",
     "parlai_humaneval/_util/plugins.py": "every command imports it at its start",
     "parlai_humaneval/_util/renamed.py": "imported with the package itself",

@@ -21,9 +21,9 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.exceptions import AbsentAgentError, AgentReturnedError, AgentShutdownError
 from mephisto.data_model.unit import Unit
 
-from mephisto_tasks.admission import visits
 from mephisto_tasks.admission.visits import Outcome, Site
 from mephisto_tasks.control.snapshot import Ending, Phase, Visit
+from mephisto_tasks.session import study as ends
 from mephisto_tasks.session.agent_state import LANGUAGE_KEY, PAGE_KEY
 from mephisto_tasks.session.page import PageSession, SubmittedEarly
 from mephisto_tasks.session.resume import Recorded
@@ -102,7 +102,7 @@ class StudyTaskRunner(TaskRunner):
     def _run(self, agent: Agent, page: PageSession, stored: dict[str, Any]) -> None:
         if stored.get("nothing_left"):
             self._leave(page, "nothing")
-            self._goodbye(agent, page, visits.NOTHING_LEFT, "stay", "screened_out")
+            self._goodbye(agent, page, ends.NOTHING_LEFT, "stay", "screened_out")
             raise AgentReturnedError(agent.db_id)
         try:
             with self.study.saving.telling(page.tell_of_trouble):
@@ -120,7 +120,7 @@ class StudyTaskRunner(TaskRunner):
         if self.study.take_cut_off(agent.worker_id) and held.greeting is not None and not goes_on:
             page.notice = held.greeting
         elif agent.worker_id in self._passed_just_now:
-            page.notice = Notice(level="success", text=visits.filled(visits.PRACTICE_PASSED, self.study.unit_words))
+            page.notice = Notice(level="success", text=ends.filled(ends.PRACTICE_PASSED, self.study.unit_words))
         self._passed_just_now.discard(agent.worker_id)
         self.study.practising.discard(agent.worker_id)
         try:
@@ -172,13 +172,13 @@ class StudyTaskRunner(TaskRunner):
         words: tuple[str, str]
         outcome: Outcome
         if isinstance(absence, AgentShutdownError):
-            words, outcome = (visits.PAUSED, "complete") if self.study.remaining else (visits.ALL_DONE, "screened_out")
+            words, outcome = (ends.PAUSED, "complete") if self.study.remaining else (ends.ALL_DONE, "screened_out")
         elif isinstance(absence, AgentReturnedError):
-            words, outcome = visits.RETURNED, "returned"
+            words, outcome = ends.RETURNED, "returned"
         elif self.study.availability(agent.worker_id) in ("open", "interrupted"):
-            words, outcome = visits.AWAY, "timed_out"
+            words, outcome = ends.AWAY, "timed_out"
         else:
-            words, outcome = visits.AWAY_FOR_GOOD, "timed_out"
+            words, outcome = ends.AWAY_FOR_GOOD, "timed_out"
         self._goodbye(agent, page, words, "stay", outcome)
 
     def _finish(self, agent: Agent, held: HeldUnit[Any]) -> None:
@@ -195,12 +195,12 @@ class StudyTaskRunner(TaskRunner):
         try:
             held.ask_feedback()
             self._leave(page, "done")
-            self._goodbye(agent, page, visits.THANKS, "submit", "complete")
+            self._goodbye(agent, page, ends.THANKS, "submit", "complete")
             self._await_submit(agent)
         except AbsentAgentError:
             logger.info("%s is complete; its rater left before the end page", held.name)
             self._leave(page, "done")
-            self._goodbye(agent, page, visits.THANKS, "submit", "complete")
+            self._goodbye(agent, page, ends.THANKS, "submit", "complete")
         self._mark_completed(agent, held)
 
     def _stop(self, agent: Agent, held: HeldUnit[Any], reason: str, out_since: float | None = None) -> None:
@@ -214,7 +214,7 @@ class StudyTaskRunner(TaskRunner):
         except Exception:  # the rater must be told and paid, whatever cannot be written
             logger.exception("the end of %s could not be recorded", held.name)
         self._see_to(held, lambda: self.site.work_done(agent.db_id))
-        self._goodbye(agent, held.page, visits.STOPPED, "submit", "complete")
+        self._goodbye(agent, held.page, ends.STOPPED, "submit", "complete")
         try:
             self._await_submit(agent)
         except AbsentAgentError:
@@ -251,15 +251,15 @@ class StudyTaskRunner(TaskRunner):
         words = self.study.unit_words
         # A practice alone is not paid, so that there is no part of it to be paid for.
         partial = self.study.config.payment.partial if page.visit.phase == "task" else "none"
-        text = visits.filled(text, words, self.study.pay, is_paid=self.study.is_paid, partial=partial)
+        text = ends.filled(text, words, self.study.pay, is_paid=self.study.is_paid, partial=partial)
         redirect = None
         try:
             redirect = self.site.exit(agent.get_worker().worker_name, outcome)
             text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
         except Exception:  # the last words are said whatever the site's files say
             logger.exception("could not find out where the rater of agent %s goes now", agent.db_id)
-        resumes = title_and_text in (visits.PAUSED, visits.AWAY) and redirect is None
-        page.end(visits.filled(title, words), text, next_, redirect, resumes=resumes)
+        resumes = title_and_text in (ends.PAUSED, ends.AWAY) and redirect is None
+        page.end(ends.filled(title, words), text, next_, redirect, resumes=resumes)
 
     def cleanup_unit(self, unit: Unit) -> None:
         """The unit is free for everybody: Mephisto would keep it from the worker who left it."""

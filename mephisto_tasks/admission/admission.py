@@ -24,7 +24,7 @@ from mephisto_tasks.admission.identity import (
     Reception,
     StudyRule,
 )
-from mephisto_tasks.admission.visits import ClaimPolicy, IsDamaged, Refusal, Rule, Stage, StudyState, Visitor, filled
+from mephisto_tasks.admission.visits import ClaimPolicy, IsDamaged, Refusal, Rule, Stage, StudyState, Visitor
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, REFUSALS, RefusalLine, blocked_here
@@ -43,22 +43,12 @@ PREFIX = "workers."
 
 PHRASES = phrases(__file__)
 BLOCKED = PHRASES["blocked"]
-NOT_INVITED = PHRASES["not_invited"]
-NOT_QUALIFIED = PHRASES["not_qualified"]
 SEEN_BEFORE = PHRASES["seen_before"]
 DONE_ALL = PHRASES["done_all"]
 DONE_ALL_ACROSS = PHRASES["done_all_across"]
 
 PAUSED = phrase("The researchers have paused this study. Please come back later, or return the task.")
-PRACTICE_FAILED = PHRASES["practice_failed"]
-PRACTICE_FAILED_PAID = PHRASES["practice_failed_paid"]
-PRACTICE_AGAIN = PHRASES["practice_again"]
-ALL_TAKEN = PHRASES["all_taken"]
-INTERRUPTED = PHRASES["interrupted"]
 ALL_DONE = phrase("All {many} in this study have been completed. Thank you for your interest! Please return the task.")
-GIVEN_ON = PHRASES["given_on"]
-
-WENT_ON = PHRASES["went_on"]
 
 
 @dataclass(frozen=True)
@@ -80,10 +70,10 @@ class Eligibility:
         if self.barred is not None and self.barred.has(name, pseudonym):
             return Refusal("block_list", f"named in {rules.block_list}", BLOCKED)
         if self.allowed is not None and not self.allowed.has(name, pseudonym):
-            return Refusal("allow_list", f"not named in {rules.allow_list}", NOT_INVITED)
+            return Refusal("allow_list", f"not named in {rules.allow_list}", PHRASES["not_invited"])
         for held in rules.qualifications:
             if held in self.checked_here and not worker.is_qualified(held):
-                return Refusal("qualification", f"does not hold the qualification {held}", NOT_QUALIFIED)
+                return Refusal("qualification", f"does not hold the qualification {held}", PHRASES["not_qualified"])
         for held in rules.not_qualifications:
             if held in self.checked_here and worker.is_qualified(held):
                 return Refusal("qualification", f"holds the qualification {held}", SEEN_BEFORE)
@@ -172,9 +162,10 @@ class PracticeRule(Rule):
             return None
         why = f"failed the practice round {practice} (parlai-humaneval workers reset-practice lets them try again)"
         is_paid = self._study.config.payment.practice > 0
-        words = PRACTICE_FAILED_PAID if is_paid else PRACTICE_FAILED
+        words = PHRASES["practice_failed_paid"] if is_paid else PHRASES["practice_failed"]
         if self._reset:
-            words = f"{t(words)} {t(PRACTICE_AGAIN, command=self._reset.format(pseudonym=visitor.pseudonym))}"
+            again, command = PHRASES["practice_again"], self._reset.format(pseudonym=visitor.pseudonym)
+            words = f"{t(words)} {t(again, command=command)}"
         return Refusal("practice_failed", why, words)
 
 
@@ -194,9 +185,13 @@ class WorkRule(Rule):
             return self._refusal("paused", "the launch offers no work", PAUSED, passes=True, outcome=None)
         standing = study.availability(worker)
         if standing in ("done_all", "all_taken") and study.went_on_without(worker):
-            return self._refusal("went_on", "was away for so long that the study went on without them", WENT_ON)
+            return self._refusal(
+                "went_on", "was away for so long that the study went on without them", PHRASES["went_on"]
+            )
         if standing in ("done_all", "all_taken") and worker in study.left:
-            return self._refusal("all_taken", "others have taken over the interrupted work", GIVEN_ON, passes=True)
+            return self._refusal(
+                "all_taken", "others have taken over the interrupted work", PHRASES["given_on"], passes=True
+            )
         match standing:
             case "busy":
                 return self._refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
@@ -206,10 +201,12 @@ class WorkRule(Rule):
             case "done_all":
                 return self._refusal("done_all", "has rated everything that one worker may rate", DONE_ALL)
             case "all_taken" if not study.keeps_places():  # if it does, they ask again until it is clear
-                return self._refusal("all_taken", "others are doing all remaining work", ALL_TAKEN, passes=True)
+                return self._refusal(
+                    "all_taken", "others are doing all remaining work", PHRASES["all_taken"], passes=True
+                )
             case "interrupted":
                 why = "the server of a model is down"
-                return self._refusal("interrupted", why, INTERRUPTED, passes=True, outcome=None)
+                return self._refusal("interrupted", why, PHRASES["interrupted"], passes=True, outcome=None)
             case "open" if self._has_had_most(worker):
                 return self._refusal("most_units", f"has done maximum_units_per_worker={self._most_units}", DONE_ALL)
         return None
@@ -222,7 +219,7 @@ class WorkRule(Rule):
         return sum(unit.outcome == "complete" for unit in work) >= self._most_units
 
     def _refusal(self, kind: str, why: str, words: str, **how: Any) -> Refusal:
-        return Refusal(kind, why, filled(words, self._study.unit_words), **how)
+        return Refusal(kind, why, self._study.in_words(words), **how)
 
 
 def counted(work: Iterable[Work]) -> int:

@@ -167,8 +167,6 @@ STUDY_OVER_TITLE = phrase("This study has ended")
 STUDY_OVER = phrase("Your work is saved. Another study is open at this address now.")
 OTHER_BROWSER = phrase("This task is open in another browser")
 WRONG_ADDRESS = phrase("This address does not work")
-DAMAGED = PHRASES["damaged"]
-NOTHING_SHOWN = PHRASES["nothing_shown"]
 KEEPS_NOTHING = phrase("Your browser does not store anything for this page")
 
 
@@ -225,12 +223,12 @@ class IdentityRule(PageRule):
         if self._book.held_by_another(things, visitor.shown):
             return self._other_browser()
         if not visitor.shown.digests and not visitor.vouched:
-            return Refusal("other_browser", "showed no secret", NOTHING_SHOWN, title=KEEPS_NOTHING)
+            return Refusal("other_browser", "showed no secret", PHRASES["nothing_shown"], title=KEEPS_NOTHING)
         if self._damaged is None or not self._damaged(visitor.data):
             return None
         if self._book.holds_any(things, visitor.shown):
             return None
-        return Refusal("wrong_link", "our ids without their signature", DAMAGED, title=WRONG_ADDRESS)
+        return Refusal("wrong_link", "our ids without their signature", PHRASES["damaged"], title=WRONG_ADDRESS)
 
     def hold(self, visitor: Visitor) -> Refusal | None:
         """Remember whose this is from now on, and note in ``data`` whether it is the worker's first browser."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from mephisto_tasks.admission.browsers import Shown
@@ -15,77 +15,10 @@ if TYPE_CHECKING:
     from mephisto_tasks.config.task import TaskConfig
     from mephisto_tasks.control.snapshot import Presence
 
-
-Partial = Literal["pro_rata", "full", "none"]
-
-OF_PAY = {
-    "and_paid": phrase(", and you are paid for the whole {whole}"),
-    "and_the_rest_paid": phrase(", and you are paid in full for the {whole} in progress"),
-    "too_paid": phrase(" and paid"),
-    "still_paid": phrase("; you are paid for the whole set"),
-}  # what is said where work is paid, and left out where it is not
-OF_PART: dict[Partial, str] = {
-    "pro_rata": phrase(", and you are paid for the part that you completed"),
-    "full": phrase(", and you are paid for the whole {whole} if you rated any of it"),
-    "none": "",
-}  # what is said of work that its rater left, in the place of ``part_paid``
-
-THANKS = (phrase("Thank you!"), phrase("{complete} {pay}"))
-STOPPED = (
-    phrase("We have to stop here"),
-    phrase("Our system had a problem, and this {one} cannot continue. None of your work is lost{and_paid}."),
-)
 PHRASES = phrases(__file__)
-AWAY = (phrase("You were away for a while"), PHRASES["away"])
-AWAY_FOR_GOOD = (AWAY[0], PHRASES["away_for_good"])
-NOTHING_LEFT = (phrase("All {many} have been given out"), PHRASES["nothing_left"])
-PAUSED = (phrase("The study was paused"), PHRASES["paused"])
-RETURNED = (phrase("You have returned the task"), PHRASES["returned"])
-PRACTICE_PASSED = phrase("Practice passed. {begins}")
-AGAIN = PHRASES["again"]
-AGAIN_OF_SEVERAL = PHRASES["again_of_several"]
-ALL_DONE = (phrase("The study is complete"), PHRASES["all_done"])
-
 RETURN_THE_TASK = phrase("return the task")
-"""Each text that says so can be told to somebody else, too: see :func:`.visits.instead_of_returning`."""
+"""Each text that says so can be told to somebody else, too: see :func:`instead_of_returning`."""
 TAKE_ANEW = phrase("return the task and take it again")
-
-
-@dataclass(frozen=True)
-class UnitWords:
-    """What a unit is called."""
-
-    complete: str = phrase("Your conversation is complete and saved.")  # a sentence
-    whole: str = phrase("conversation")  # “set of six conversations”
-    one: str = phrase("conversation")  # of what units hold
-    many: str = phrase("conversations")
-    begins: str = phrase("Now the real conversation begins.")  # said when the practice is over
-    counted: str = "conversations"  # what progress counts; read by researchers alone
-    number: int = 1  # of what a unit holds
-
-    @property
-    def whole_in_words(self) -> str:
-        return t(self.whole, number=self.number)
-
-
-def conversations(number: int) -> UnitWords:
-    """Units of so many conversations."""
-    if number == 1:
-        return UnitWords()
-    return UnitWords(
-        complete=phrase("Your conversations are complete and saved."),
-        whole=phrase("set of {number} conversations"),
-        number=number,
-    )
-
-
-def filled(text: str, words: UnitWords, pay: str = "", *, is_paid: bool = True, partial: Partial = "pro_rata") -> str:
-    """A text above in the language in force, with its braces filled; where work is not paid, nothing is promised."""
-    unit = {name: t(str(said)) for name, said in asdict(words).items()} | {"whole": words.whole_in_words}
-    of_pay = {name: t(promise, **unit) if is_paid else "" for name, promise in OF_PAY.items()}
-    of_pay["part_paid"] = t(OF_PART[partial], **unit) if is_paid else ""
-    return t(text, pay=pay, **of_pay, **unit)
-
 
 Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "returned"]
 """Done; may not take part (a failed practice, say); did not want to; left, or was too slow; gave the task back."""
@@ -131,40 +64,27 @@ class Arrival:
     # The address holds a secret of theirs, so any browser may go on.
     vouched: bool = field(default=False, compare=False)
 
+    @property
+    def participant(self) -> str:
+        """The panel's own id of the worker."""
+        return self.worker_name.removeprefix(f"{self.door}:")
+
 
 VisitStatus = Literal["here", "moved"] | Outcome
 """``here``: in the practice or at work. ``moved``: their work goes on under another session of theirs."""
 
 
-@dataclass(frozen=True)
-class Visit:
+@dataclass(frozen=True, kw_only=True)
+class Visit(Arrival):
     """One participation. Times are seconds since the epoch."""
 
     visit_id: int
-    arrival: Arrival
     registration: str  # what Mephisto knows the visitor's page by
     status: VisitStatus
     began: float
     ended: float | None = None
     agent_id: str | None = None  # None before they had a unit
     panel_status: str | None = None  # the panel's own word in the list read last
-
-    @property
-    def worker_name(self) -> str:
-        return self.arrival.worker_name
-
-    @property
-    def participant(self) -> str:
-        """The panel's own id of the worker."""
-        return self.arrival.worker_name.removeprefix(f"{self.arrival.door}:")
-
-    @property
-    def session(self) -> str:
-        return self.arrival.session
-
-    @property
-    def study(self) -> str:
-        return self.arrival.study
 
 
 class Site:
@@ -231,12 +151,13 @@ class StudyState(Protocol):
     left: Mapping[str, object]  # worker → the unit that they were cut off from, and may go on with
 
     @property
-    @abstractmethod
-    def unit_words(self) -> UnitWords: ...  # what a unit is called on its rater's page
-    @property
     def remaining(self) -> int: ...  # units that are still to be done
     @property
     def paused(self) -> bool: ...  # whether nobody new may begin
+
+    @abstractmethod
+    def in_words(self, text: str) -> str:
+        """A text with what units are called, such as ``{many}``, in the language in force."""
 
     @abstractmethod
     def availability(self, worker: str) -> str:

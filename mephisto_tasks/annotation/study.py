@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mephisto_tasks.admission.visits import UnitWords
 from mephisto_tasks.annotation import steps
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.items import BatchPlan, PlannedItem, plan_batch
@@ -16,7 +15,7 @@ from mephisto_tasks.annotation.world import JudgingWorld
 from mephisto_tasks.control.orders import Field
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
-from mephisto_tasks.session.study import HeldUnit
+from mephisto_tasks.session.study import HeldUnit, UnitWords
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.allocation.items import ItemAllocator

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mephisto_tasks.admission.visits import conversations as conversations_in_a_unit
 from mephisto_tasks.chat.config import APART, InteractiveConfig
 from mephisto_tasks.chat.plans import Planner, UnitPlan
 from mephisto_tasks.chat.study import ChatStudy, field_of, open_cells, restore_allocation
@@ -16,6 +15,7 @@ from mephisto_tasks.session.build import Setup, number_in_words, study_presenter
 from mephisto_tasks.session.page import settled
 from mephisto_tasks.session.resume import Difference, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
+from mephisto_tasks.session.study import conversations as conversations_in_a_unit
 from mephisto_tasks.session.study import steer
 from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.storage.results import past_dialogues

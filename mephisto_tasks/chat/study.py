@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from mephisto_tasks.admission.visits import AGAIN, AGAIN_OF_SEVERAL, UnitWords, conversations, filled
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import DialoguePlan, Planner, UnitPlan
 from mephisto_tasks.chat.world import ConversationWorld
@@ -19,7 +18,7 @@ from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
 from mephisto_tasks.session.steps import SIDES, check_practice, choose_step, rate_step, tick_step, verdict_step
-from mephisto_tasks.session.study import HeldUnit
+from mephisto_tasks.session.study import AGAIN, AGAIN_OF_SEVERAL, HeldUnit, UnitWords, conversations, filled
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.adaptive import DrawnAllocator
 from parlai_humaneval.allocation.groups import Allocator, Cell, PastDialogue

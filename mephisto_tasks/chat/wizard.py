@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from mephisto_tasks.crowds.registry import offered
 from mephisto_tasks.server import packets
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import new_token
 from mephisto_tasks.server.static import STATIC, SideDoor
 from mephisto_tasks.session.answers import check_message, read_answer
-from mephisto_tasks.storage.provider_names import LOCAL
 from parlai_humaneval._util.files import OWNER_ONLY, create_once, write_private
 from parlai_humaneval.display.filtering import offensive_spans
 from parlai_humaneval.i18n.translate import Language, Offered, joined, phrase, phrases, speaking, spoken, t, tn
@@ -41,7 +41,9 @@ def partners_door(data_dir: Path, task_name: str, languages: Offered) -> SideDoo
     config = {
         **words[languages.main.tag],
         "languages": of_languages,
-        "provider_type": LOCAL,  # for pages of earlier versions
+        "provider_type": offered(
+            lambda crowd: crowd.page_type if crowd.page_entry == "start" else None
+        ),  # for pages of earlier versions
         "entry": "start",
         "instructions_first": True,
     }

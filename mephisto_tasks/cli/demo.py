@@ -27,7 +27,7 @@ from mephisto_tasks.cli.options import (
     not_twice,
     waiting_for,
 )
-from mephisto_tasks.config.names import name_of, short_name
+from mephisto_tasks.config.names import PLAIN_CONF, name_of, short_name
 from parlai_humaneval._util.errors import HumanevalError, choose_from, reworded
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval._util.text import on_one_line
@@ -255,6 +255,7 @@ def try_model(
         given = given_model(model, opponent, served_model, api_key_env)
     with waiting_for(LOADING), collector_off():
         from mephisto_tasks.config.files import as_typed
+        from mephisto_tasks.crowds.registry import invited_place, offered
         from mephisto_tasks.launch import config as settings
         from mephisto_tasks.launch import launch as launching
 
@@ -274,19 +275,17 @@ def try_model(
         "port": port,
         "public_url": url or "",
     }
-    beneath = ["place=link", *(f"{name}={as_typed(value)}" for name, value in of_trial.items())]
+    beneath = [f"place={invited_place()}", *(f"{name}={as_typed(value)}" for name, value in of_trial.items())]
     config = settings.compose_config(task, conf, overrides, beneath=beneath)
-    if turns is not None or (conf == "local" and "turns" not in map(short_name, map(name_of, overrides))):
+    if turns is not None or (conf == PLAIN_CONF and "turns" not in map(short_name, map(name_of, overrides))):
         config.mephisto.blueprint.turns = turns or min(int(config.mephisto.blueprint.turns), SHORT)
     stop = launching.stop_on_signals()
     with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
-        from mephisto_tasks.cli.invite import links_of, show_code
-        from mephisto_tasks.crowds.invitations.store import InvitationStore
+        from mephisto_tasks.cli.invite import show_code
         from mephisto_tasks.server.hosts import opens_elsewhere
-        from mephisto_tasks.storage.locks import study_folder
 
-        made = InvitationStore(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
-        (link,) = links_of([made], run.data_dir, run.task_name, run.url)
+        book = offered(lambda crowd: crowd.invitations(run.data_dir, run.task_name))
+        link = book.link(book.invite_class("try", limit, LASTING_S), run.url)
         for remark in run.study.remarks:
             click.echo(remark)
         click.echo(f"\n{given.name} against {opponent}. Send this link to at most {limit} people:\n\n  {link}\n")

@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import click
 from rich.cells import cell_len, set_cell_size
 from rich.markup import escape
 
 from mephisto_tasks.cli.options import console, described
-from mephisto_tasks.storage.locks import running_url, study_folder
+from mephisto_tasks.storage.locks import running_url
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.terminal import say_json
@@ -26,7 +25,7 @@ from parlai_humaneval._util.text import guarded
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
 
 if TYPE_CHECKING:
-    from mephisto_tasks.crowds.invitations.store import Invitation, Person
+    from mephisto_tasks.crowds.crowd import Invitation, Invitations, Person
 
 KINDS = {"svg": 4, "png": 8}  # Format → pixels of a module
 
@@ -138,8 +137,7 @@ def invite(
     data_dir: Path,
     as_json: bool,
 ) -> None:
-    from mephisto_tasks.crowds.invitations.entry import link_signer, worker_namer
-    from mephisto_tasks.crowds.invitations.store import InvitationStore
+    from mephisto_tasks.crowds.registry import offered
     from mephisto_tasks.storage.logs import note_written
     from mephisto_tasks.storage.results import PSEUDONYM_KEY
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -148,7 +146,7 @@ def invite(
         raise WrongUsage("choose one of --names, --open, --list and --revoke")
     if for_class != (limit is not None):
         raise WrongUsage("--open needs --limit N, and --limit needs --open: a link for at most N people")
-    book = InvitationStore(study_folder(data_dir, task_name))
+    book = offered(lambda crowd: crowd.invitations(data_dir, task_name))
     if only_list:
         key = data_dir / PSEUDONYM_KEY
         print_invitations(book.all(), task_name, as_json, lambda one: Pseudonymizer.load_or_create(key).worker(one))
@@ -161,9 +159,8 @@ def invite(
             click.echo(f"The link of {invitation.name} has been withdrawn and no longer works.")
         return
     base = base_address(data_dir, task_name, url)
-    seal = link_signer(data_dir, task_name)
-    was_lost = not seal.has_key and bool(book.all())
-    people = people_of(names, name)
+    lost_key = book.lost_key
+    people = people_of(book, names, name)
     file = Path(out) if out is not None else None if names is None else Path(f"{Path(names).stem}-links.csv")
     codes_folder = None if qr is None else Path(qr)
     if file is not None:
@@ -173,14 +170,12 @@ def invite(
             raise CommandError("there is no such folder", where=f"{file.absolute().parent}")
     if codes_folder is not None:
         codes_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if limit is None:
-        made = book.invite(people, worker_namer(data_dir), expires)
-    else:
-        made = [book.invite_class(people[0].name, limit, expires)]
-    links = links_of(made, data_dir, task_name, base)
-    if was_lost:
+    of_class = [] if limit is None else [book.invite_class(people[0].name, limit, expires)]
+    made = of_class or book.invite_people(people, expires)
+    links = [book.link(invitation, base) for invitation in made]
+    if lost_key is not None:
         click.echo(
-            f"{seal.key_file}, the key that signs this study's links, was missing, so a new key was created. "
+            f"{lost_key}, the key that signs this study's links, was missing, so a new key was created. "
             "Earlier links no longer work; use these new links instead.",
             err=True,
         )
@@ -211,32 +206,31 @@ def invite(
 
 
 def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
-    """Where the links lead: as it was given, or to the launch that runs now. Raises InvitationError."""
-    from mephisto_tasks.crowds.invitations.store import InvitationError
-    from mephisto_tasks.crowds.registry import crowd_of
+    """Where the links lead: as it was given, or to the launch that runs now. Raises CommandError."""
+    from mephisto_tasks.crowds.registry import crowd_of, invited_place
     from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere
     from mephisto_tasks.storage.results import stored_runs
 
     if url is not None:
         if not is_web_address(url):
-            raise InvitationError(f"--url {url} is not an address such as https://study.example.org")
+            raise CommandError(f"--url {url} is not an address such as https://study.example.org")
         if task_name not in (known := _launched_tasks(data_dir)):
             near = difflib.get_close_matches(task_name, known, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
             click.echo(f"Task {task_name!r} has not been launched here. Launch it under this name.{meant}", err=True)
         return url
-    running = running_url(data_dir, task_name)
+    running, place = running_url(data_dir, task_name), invited_place()
     if running is None:
-        raise InvitationError(
+        raise CommandError(
             f"task {task_name!r} is not running from {data_dir}, so its address is unknown",
             misspelt=misspelt(task_name, _launched_tasks(data_dir)),
-            try_="launch it (with place=link) and invite people then, or add --url https://study.example.org",
+            try_=f"launch it (with place={place}) and invite people then, or add --url https://study.example.org",
         )
     runs = stored_runs(data_dir, task_name)
     provider = runs[0].provider if runs else None
-    if provider is None or not crowd_of(provider).takes_invitations:
+    if provider is None or crowd_of(provider).invitations(data_dir, task_name) is None:
         what = f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation"
-        raise InvitationError(what, try_="launch it with place=link")
+        raise CommandError(what, try_=f"launch it with place={place}")
     if not opens_elsewhere(running):
         click.echo(
             "These links work only on this machine. For links that work elsewhere, launch with hostname=0.0.0.0 (on your "
@@ -252,20 +246,13 @@ def _launched_tasks(data_dir: Path) -> list[str]:
     return task_names(data_dir) if (data_dir / "database.db").exists() else []
 
 
-def people_of(names: str | None, class_name: str) -> list[Person]:
-    """Those of the file of names; without one, a class by its name. Raises NamesError, UsageError."""
-    from mephisto_tasks.crowds.invitations.store import Person, read_people, trouble_of
+def people_of(book: Invitations, names: str | None, class_name: str) -> list[Person]:
+    """Those of the file of names; without one, a class by its name. Raises HumanevalError, UsageError."""
+    from mephisto_tasks.crowds.crowd import Person
 
     if names is not None:
-        return read_people(Path(names))
+        return book.read_people(Path(names))
     group = Person(class_name.strip())
-    if trouble := trouble_of(group):
+    if trouble := book.trouble_of(group):
         raise WrongUsage(f"--name {trouble}" if group.name else "--name is empty")
     return [group]
-
-
-def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: str) -> list[str]:
-    from mephisto_tasks.crowds.invitations.entry import INVITATION, link_signer
-
-    tokens = map(link_signer(data_dir, task_name).signed, (invitation.invitation_id for invitation in made))
-    return [f"{base.rstrip('/')}/?{urlencode({INVITATION: token})}" for token in tokens]

@@ -19,7 +19,7 @@ from rich.text import Text
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options
 from mephisto_tasks.config.files import check_models, check_typed, technique_of_file
-from mephisto_tasks.config.names import BLUEPRINT, ROOT
+from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ROOT
 from mephisto_tasks.control.snapshot import done_words, is_alive, one_line, so_far
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import misspelt
@@ -47,7 +47,7 @@ def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
 
     confs = [word.partition("=")[2] for word in chosen if word.startswith("conf=")]
     names = [word.partition("=")[0] for word in chosen if not word.startswith("conf=")]
-    listed = list_settings(task, confs[-1] if confs else "local")
+    listed = list_settings(task, confs[-1] if confs else PLAIN_CONF)
     of_place = {
         f"{ROOT}provider.{field}"
         for crowd in crowds()
@@ -232,7 +232,7 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     for setting in settings:
         name, _, value = setting.partition("=")
         check_typed(name.removeprefix(BLUEPRINT), value)
-    return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
+    return (confs[0] if confs else PLAIN_CONF), [s for s in settings if not s.startswith("conf=")]
 
 
 def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:

@@ -195,7 +195,7 @@ class _Interview:
         held: Any = given.get(setting.name, setting.default)
         if found is not None and setting.name == technique(self._choices.technique).amount:
             held = found.amount or held
-        if found is not None and setting.name == "task_reward" and is_paid(str(given.get("place") or "local")):
+        if found is not None and setting.name == "task_reward" and is_paid(given):
             held = given.get("task_reward", found.reward)
         default = "" if held in (None, "null") else str(held)
         answer = click.prompt(setting.name, default)

@@ -58,8 +58,7 @@ def pay(
     data_dir: Path,
     as_json: bool,
 ) -> None:
-    from mephisto_tasks.crowds.panels.payer import note_statuses
-    from mephisto_tasks.crowds.registry import crowd_of, payer_of
+    from mephisto_tasks.crowds.registry import crowd_of, offered, payer_of
     from mephisto_tasks.crowds.send_payments import settle, settle_by_hand
     from mephisto_tasks.payments.ledger import only_payer
     from mephisto_tasks.payments.statement import WorkerPay, open_books, terms_of
@@ -71,7 +70,7 @@ def pay(
         raise BadValue(f"there is no folder {Path(csv_file).parent}", option="--csv")
     refused = False
     if submissions is not None:
-        note_statuses(data_dir, task_name, Path(submissions))
+        offered(lambda crowd: crowd.submissions(data_dir, task_name)).note(Path(submissions))
     terms = terms_of(data_dir, task_name, partial=partial, practice=practice, minimum=minimum)
 
     def open_now() -> Books:

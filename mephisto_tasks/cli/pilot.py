@@ -16,7 +16,7 @@ import click
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import LOADING, PROGRAM, READING, TechniqueCommand, described, waiting_for
 from mephisto_tasks.config.files import check_models, read_short_conf, technique_of_file
-from mephisto_tasks.config.names import name_of, short_name
+from mephisto_tasks.config.names import PLAIN_CONF, name_of, short_name
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
@@ -173,7 +173,7 @@ class _MainStudy:
             other = f"name a study that used {self.task}, or the technique that this one used: {PROGRAM} pilot TASK …"
             raise CommandError(error.what, try_=other) from error
         named = {short_name(name_of(word)) for word in self.overrides}
-        if self.conf != "local" or named & {"models", "groups", "embedded"}:
+        if self.conf != PLAIN_CONF or named & {"models", "groups", "embedded"}:
             self.models = _models(self.config)
         else:
             self.models = list(self.pilot.models)
@@ -396,8 +396,8 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
     if earlier is None:
         return dialogues
     settings = earlier.settings
-    place = crowd_of(str(settings.get("provider._provider_type"))).place
-    is_pilot = place == "local" and not settings.get("task.task_reward")
+    crowd = crowd_of(str(settings.get("provider._provider_type")))
+    is_pilot = crowd.is_practice and not settings.get("task.task_reward")
     if not is_pilot or earlier.task != main.task:
         what = f"a pilot of {earlier.task}, not of {main.task}" if is_pilot else "a study, and not a pilot"
         raise CommandError(f"{name} is {what}", where="--task-name", try_="name a pilot, or leave the option out")

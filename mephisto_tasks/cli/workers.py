@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @described("returned")
 def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
-    from mephisto_tasks.crowds.panels.payer import free_returned, read_submissions
+    from mephisto_tasks.crowds.registry import offered
 
-    result = free_returned(data_dir, task_name, read_submissions(Path(file)))
+    result = offered(lambda crowd: crowd.submissions(data_dir, task_name)).free_returned(Path(file))
     if as_json:
         say_json(asdict(result))
         return

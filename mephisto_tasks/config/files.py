@@ -1,4 +1,4 @@
-"""Files of settings: a task's confs, and files of yours by short names, as they are typed: ``turns: 4``, ``place: link``,
+"""Files of settings: a task's confs, and files of yours by short names, as they are typed: ``turns: 4``, ``embedded: true``,
 ``replies: {appearance: plain}``; ``conf:`` to begin with; or Hydra's own."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from mephisto_tasks.config.names import BLUEPRINT, ConfigError
+from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ConfigError
 from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.errors import misspelt, reworded
 from parlai_humaneval.techniques.registry import Technique, UnknownTechnique, recorded_as, technique
@@ -143,7 +143,7 @@ def read_short_conf(conf: str) -> ShortConf | None:
     content = read_yaml(path, error=ConfigError)
     if not isinstance(content, dict) or _HYDRAS & set(content):
         return None
-    begins_with = content.pop("conf", "local")
+    begins_with = content.pop("conf", PLAIN_CONF)
     if not isinstance(begins_with, str) or begins_with.endswith((".yaml", ".yml")):
         what = f"{begins_with!r} is not a config file of the task"
         raise ConfigError(what, where=f"{path}: conf", try_="choose one that `--list-confs` shows")

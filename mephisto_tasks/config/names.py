@@ -22,6 +22,7 @@ def refuse(is_wrong: object, what: str, try_: str = "") -> None:
         raise InvalidValue(what, try_=try_)
 
 
+PLAIN_CONF = "local"  # of every technique, unless another is chosen
 ROOT = "mephisto."
 BLUEPRINT = "mephisto.blueprint."
 SECTIONS = ("blueprint", "task", "architect", "provider")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -31,6 +31,17 @@ _NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")  # how the names of our files end
 def worker_names(data_dir: Path) -> dict[str, str]:
     """Mephisto's worker id → the worker's name."""
     return {str(number): str(name) for number, name in query(data_dir, "workers")}
+
+
+def compared_approvals(payments: Sequence[Payment], approved: set[str], what: str, site: str) -> Iterator[str]:
+    """Where the ledger and a site differ on what is ``approved``, as sentences; ``what`` each is called there."""
+    noted = [one.assignment for one in payments if not one.is_bonus and one.state in ("sent", "confirmed")]
+    for name in sorted({*noted} - approved - {""}):
+        yield f"the ledger lists {what} {name} as approved, but {site} does not"
+    # Of workers who were forgotten the ledger knows how much was approved, and not what.
+    strange = sorted(approved - {*noted})
+    for name in strange if len(strange) > noted.count("") else ():
+        yield f"{site} lists {what} {name} as approved (by hand or automatically), but the ledger does not"
 
 
 class FilePayer:

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -18,11 +18,12 @@ from omegaconf import DictConfig
 from pydantic import BaseModel, Field
 
 from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Site
-from mephisto_tasks.config.task import WorkerRules
+from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.storage.provider_names import CrowdError, NotYetKnown
+from mephisto_tasks.storage.results import requesters
 from mephisto_tasks.workers.roster import SiteBlocks
 
 if TYPE_CHECKING:
@@ -152,6 +153,79 @@ class Accounts(Protocol):
         """Take off the market what launches of a task left there; returns how many units."""
 
 
+InvitationState = Literal["open", "used", "full", "expired", "revoked"]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody to invite; without an address, perhaps a class."""
+
+    name: str
+    email: str = ""
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """One link, good until ``expires``; ``worker`` None: a class has it, of ``seats`` people, of whom ``guests`` came."""
+
+    invitation_id: str
+    name: str
+    email: str
+    worker: str | None
+    seats: int | None
+    created: float
+    expires: float
+    revoked: float | None
+    guests: int = 0
+    first_came: float | None = None
+
+    def state(self, now: float) -> InvitationState:
+        """What would be told of it; what makes it useless goes first. A class's is open while it has places."""
+        if self.revoked is not None:
+            return "revoked"
+        if self.expires <= now:
+            return "expired"
+        if self.seats is not None and self.guests >= self.seats:
+            return "full"
+        return "used" if self.guests and self.seats is None else "open"
+
+
+class Invitations(Protocol):
+    """The signed links of a study. What cannot be done raises a HumanevalError."""
+
+    @property
+    def lost_key(self) -> Path | None: ...  # the file of a key that is lost, without which no earlier link is valid
+    def read_people(self, names: Path) -> list[Person]: ...  # those of a CSV file
+    def trouble_of(self, person: Person) -> str | None: ...  # why nobody can be invited so, as a clause
+
+    def invite_people(self, people: Sequence[Person], lasting_s: float) -> list[Invitation]:
+        """A link for each, all or none. Who has one that was not revoked keeps it, with a new end."""
+
+    def invite_class(self, name: str, seats: int, lasting_s: float) -> Invitation:
+        """One link for ``seats`` people. Under a name that has one already, it is that one, with new seats and a new end."""
+
+    def all(self) -> list[Invitation]: ...  # oldest first
+    def revoke(self, names: Sequence[str]) -> list[Invitation]: ...  # by names or addresses of people, all or none
+    def link(self, invitation: Invitation, base: str) -> str: ...  # to a study whose pages are at ``base``
+
+
+@dataclass(frozen=True)
+class Freed:
+    """Submissions that a site says are over."""
+
+    freed: list[str]  # their place is for somebody else now
+    done: list[str]
+    """Returned at the panel, though their work was complete here: it stays, and is for you to leave out or to pay."""
+    unknown: list[str]  # returned before they came here, or of another study
+
+
+class Submissions(Protocol):
+    """What a site exports of a task's submissions, as a CSV file. Raises CrowdError."""
+
+    def note(self, export: Path) -> None: ...  # what the site says of them, for ``pay`` to go by
+    def free_returned(self, export: Path) -> Freed: ...  # free the work of those that are over, to be given out again
+
+
 @dataclass(frozen=True)
 class Health:
     """One line of ``doctor``."""
@@ -201,6 +275,18 @@ class AccountSettings(BaseModel, use_attribute_docstrings=True):
     bonus_budget: float = Field(default=0, ge=0)
     """Budget for bonuses, included in the total of a launch. You agree to it before anything is spent, so bonuses are
     no surprise."""
+
+
+def cents_of(name: str, value: object, site: str) -> int:
+    """An amount of the settings in hundredths. Raises ConfigError: the site cannot pay it."""
+    try:
+        hundredths = Decimal(str(value)) * 100
+    except InvalidOperation:
+        hundredths = Decimal("NaN")
+    if not hundredths.is_finite() or hundredths < 0 or hundredths != int(hundredths):
+        advice = "use at most two decimals, such as 1.50"
+        raise ConfigError(f"{name}={value} is not an amount that {site} can pay", try_=advice)
+    return int(hundredths)
 
 
 @dataclass
@@ -305,7 +391,6 @@ class Crowd:
     the crowd's site first."""
     page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
     market: Market = Market()
-    takes_invitations: bool = False  # raters may come with invitations
     is_practice: bool = False  # packaged config files promise no pay there, and nobody is told to pay
     is_trial: bool = False  # its site pays no real money
     costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
@@ -378,6 +463,14 @@ class Crowd:
         """In whose name its site is asked."""
         return None
 
+    def invitations(self, data_dir: Path, task_name: str) -> Invitations | None:
+        """The links of a study by which its raters may come."""
+        return None
+
+    def submissions(self, data_dir: Path, task_name: str) -> Submissions | None:
+        """Reads what its site exports."""
+        return None
+
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
         """Pays for what was done in these runs of a task: by default with a list for whoever pays by hand."""
         from mephisto_tasks.crowds.by_file import FilePayer
@@ -405,5 +498,18 @@ class Crowd:
         return []
 
     def health(self, data_dir: Path) -> list[Health]:
-        """For ``doctor``."""
-        return []
+        """For ``doctor``: what the site says of each account that is registered for it."""
+        accounts, known, what = self.accounts(), requesters(data_dir), f"Provider {self.provider_type}"
+        if accounts is None:
+            return []
+        if not known and self.costs_money:
+            how = f"for {self.title}: parlai-humaneval requester add NAME --provider {self.place}"
+            return [Health(what, "ok", self.status() or how)]
+        return [
+            Health(what, "ok", f"requester {seen}")
+            if seen.wrong is None
+            else Health(what, "warning", f"requester {seen.name}", seen.wrong)
+            for name, kind in known
+            if kind == self.provider_type
+            for seen in accounts.check(name)
+        ]

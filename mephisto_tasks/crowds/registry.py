@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -24,6 +24,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 FOLDERS = ("local", "panels", "invitations", "prolific", "mturk")
 """Of this package, in the order in which they are shown; the first of a provider type answers for old runs of it."""
+T = TypeVar("T")
 _registered: list[Crowd] = []
 
 
@@ -53,6 +54,21 @@ def crowds() -> tuple[Crowd, ...]:
     return known
 
 
+def offered(ability: Callable[[Crowd], T | None]) -> T:
+    """What the first crowd offers that has this ability. Raises StopIteration: none has it."""
+    return next(found for crowd in crowds() if (found := ability(crowd)) is not None)
+
+
+def default_place() -> str:
+    """Where raters come from unless a launch says it: where nobody expects to be paid."""
+    return offered(lambda crowd: crowd.place if crowd.is_practice else None)
+
+
+def invited_place() -> str:
+    """Where raters come by invitation alone."""
+    return offered(lambda crowd: crowd.place if crowd.Launch.only_invited else None)
+
+
 def places_in_words() -> str:
     """What each word of ``place`` stands for, for help."""
     said: dict[str, str] = {}
@@ -68,7 +84,6 @@ def crowd_of(provider_type: str, settings: Mapping[str, Any] | None = None) -> C
 
 
 def crowd_in(config: DictConfig) -> Crowd:
-
     provider = OmegaConf.to_container(config.mephisto.provider, resolve=False)
     assert isinstance(provider, dict)
     settings = {str(name): value for name, value in provider.items()}
@@ -112,6 +127,17 @@ def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
     many = " and ".join(f"{counted(number, 'assignment')} done {place}" for place, number in places.most_common())
     counts = f"Already counted for {task_name!r}, here and in its report: {many}"
     return f"{counts}. If that was only a trial, choose another task_name=…"
+
+
+def ensure_requester(db: Any, name: str, provider_type: str) -> None:
+    """Make an account known to Mephisto's database under this name. Raises CrowdError: another crowd has one."""
+    from mephisto.operations.registry import get_crowd_provider_from_type
+
+    known = db.find_requesters(requester_name=name)
+    if known and all(each.provider_type != provider_type for each in known):
+        raise CrowdError(f"a requester {name!r} of another crowd already exists", try_="choose another name")
+    if not known:
+        get_crowd_provider_from_type(provider_type).RequesterClass.new(db, name)
 
 
 @contextmanager

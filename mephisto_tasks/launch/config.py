@@ -40,7 +40,7 @@ from mephisto_tasks.config.names import (
     short_name,
 )
 from mephisto_tasks.config.task import ConfigError, explained
-from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
+from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, default_place, register_providers
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
 from mephisto_tasks.storage.results import flat
@@ -79,7 +79,7 @@ SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" 
 class Words(BaseModel, use_attribute_docstrings=True):
     """Settings of one word, which names a file in a folder of :data:`SHARED_CONFS`; they go with every conf."""
 
-    place: str = "local"
+    place: str = Field(default_factory=default_place)
     """Where raters come from."""
     server: str = "here"
     """What serves the pages: the launch itself, or Mephisto's router elsewhere. Use the router if this machine

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from mephisto_tasks.adapter.blueprint import blueprint_of
-from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_setting, short_name
+from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ROOT, in_short, meanings, no_setting, short_name
 from mephisto_tasks.crowds.registry import places_in_words
 from mephisto_tasks.launch import config
 from parlai_humaneval._util.data_files import read_yaml
@@ -45,7 +45,7 @@ class Setting(BaseModel):
         return _SENTENCE_ENDS.split(self.description.replace("\n", " "), 1)[0]
 
 
-def list_settings(task: str, conf: str = "local") -> list[Setting]:
+def list_settings(task: str, conf: str = PLAIN_CONF) -> list[Setting]:
     """All settings of a task, by topic, with the defaults of a conf. Raises ConfigError."""
     composed = config.compose_config(task, conf)
     listed = [

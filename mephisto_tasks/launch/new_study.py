@@ -15,8 +15,9 @@ from pydantic import BaseModel, Field, JsonValue
 
 from mephisto_tasks.adapter.blueprint import blueprint_of
 from mephisto_tasks.config.files import typed_settings
-from mephisto_tasks.config.names import ConfigError, short_name
-from mephisto_tasks.crowds.registry import crowds
+from mephisto_tasks.config.names import PLAIN_CONF, ConfigError, short_name
+from mephisto_tasks.crowds.crowd import Crowd
+from mephisto_tasks.crowds.registry import crowds, default_place
 from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config, conf_names
 from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
 from mephisto_tasks.launch.preparation import checked_settings
@@ -32,7 +33,7 @@ from parlai_humaneval.planning.preregistration import amount_of_group
 from parlai_humaneval.statistics.core.formatting import counted, percent
 from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
-CONF, PLAIN = "conf", "local"
+CONF = "conf"
 FIELDS = (
     CONF, "task_name", "models", "dialogues", "setting", "metric", "question", "turns", "exchanges", "language", "place",
     "task_reward",
@@ -100,32 +101,32 @@ class Draft(BaseModel):
 
 
 @cache
-def settings_of_technique(task: str, conf: str = PLAIN) -> dict[str, Setting]:
+def settings_of_technique(task: str, conf: str = PLAIN_CONF) -> dict[str, Setting]:
     """Name → setting, with the defaults of the conf that the study begins with."""
     begins = Setting(
         name=CONF,
         full_name=CONF,
         topic="The study",
-        default=PLAIN,
+        default=PLAIN_CONF,
         description="Config file to start from. Choose “local” unless you want a paper's settings.",
         allowed=f"one of: {', '.join(_confs(task))}",
-        example=f"{CONF}={PLAIN}",
+        example=f"{CONF}={PLAIN_CONF}",
     )
     return {CONF: begins} | {setting.name: setting for setting in list_settings(task, conf)}
 
 
 def _confs(task: str) -> list[str]:
     """Those of this machine: the others are for a crowd, which is a setting of its own."""
-    crowds_of = {crowd.place for crowd in crowds()} - {PLAIN}
-    return [PLAIN, *(name for name in conf_names(task) if name != PLAIN and name not in crowds_of)]
+    crowds_of = {crowd.place for crowd in crowds()} - {PLAIN_CONF}
+    return [PLAIN_CONF, *(name for name in conf_names(task) if name != PLAIN_CONF and name not in crowds_of)]
 
 
 def conf_of(choices: Choices) -> str:
     conf = choices.settings.get(CONF)
-    return str(conf) if conf in _confs(choices.technique) else PLAIN
+    return str(conf) if conf in _confs(choices.technique) else PLAIN_CONF
 
 
-def fields(task: str, conf: str = PLAIN) -> list[Setting]:
+def fields(task: str, conf: str = PLAIN_CONF) -> list[Setting]:
     """The settings that everybody is asked for. Raises ConfigError: there is no such technique."""
     entry, known = technique(task), settings_of_technique(task, conf)
     speaks = speaking(task)
@@ -177,7 +178,7 @@ def draft(choices: Choices, path: Path) -> Draft:
     entry = technique(choices.technique)
     settings, zoo, problems = _with_own_models(choices, path)
     estimate, remark, missing = None, "", []
-    conf = str(settings.get(CONF) or PLAIN)
+    conf = str(settings.get(CONF) or PLAIN_CONF)
     try:
         # The study without the place where raters come from, which may ask for an account or an address.
         known = {*map(short_name, blueprint_names(blueprint_of(choices.technique).CONFIG)), *Task.model_fields}
@@ -190,7 +191,7 @@ def draft(choices: Choices, path: Path) -> Draft:
             is_open = estimate.amount is None or settings.get("stop") == "decided"
             planned = {} if is_open else {entry.amount: estimate.amount}
             planned |= {} if estimate.generated is None else {"num_dialogues": estimate.generated}
-            reward = {"task_reward": estimate.reward} if is_paid(str(settings.get("place") or "local")) else {}
+            reward = {"task_reward": estimate.reward} if is_paid(settings) else {}
             given = {name: value for name, value in settings.items() if value not in (None, "")}
             settings = {**planned, **reward, **given}
             if settings.get("stop") == "decided":
@@ -263,7 +264,7 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
     question = _question(choices, settings, config, in_a_unit).filled()
     plan, reward = plan_study(question), round(choices.wage * (question.minutes or 0) * in_a_unit / 60, 2)
     amount = planned = _amount(entry, question, plan)
-    is_set = _samples(config) or conf_of(choices) != PLAIN
+    is_set = _samples(config) or conf_of(choices) != PLAIN_CONF
     chosen = settings.get(entry.amount) or (blueprint.get(entry.amount) if is_set else None)
     numbers, power = plan.model_dump(), plan.power
     if planned and isinstance(chosen, int) and chosen not in (0, planned):
@@ -304,8 +305,7 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
     """What the plan is asked. Raises PlanError."""
     blueprint, entry = config.mephisto.blueprint, technique(choices.technique)
     assert entry.habits is not None
-    place = str(settings.get("place") or "local")
-    has_fee = any(crowd.market.has_price for crowd in crowds() if crowd.place == place)
+    has_fee = any(crowd.market.has_price for crowd in crowds_in(settings))
     asked: dict[str, Any] = {"technique": choices.technique, "gap": choices.gap, "power": choices.power}
     asked |= {"models": len(blueprint.models) or 2, "wage": choices.wage, "fee": FEE if has_fee else 0.0}
     if entry.habits.held:
@@ -320,14 +320,20 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
     reward = settings.get("task_reward")
     if isinstance(reward, (int, float)):
         asked["pay"] = round(reward / in_a_unit, 4)
-    elif not is_paid(place):
+    elif not is_paid(settings):
         asked["pay"] = 0.0
     return ask(**asked)
 
 
-def is_paid(place: str) -> bool:
-    """Whether raters there expect a reward; a launch on this machine promises none unless it is set."""
-    return any(not crowd.is_practice for crowd in crowds() if crowd.place == place)
+def crowds_in(settings: Mapping[str, Any]) -> list[Crowd]:
+    """Those of the place that the settings choose."""
+    place = settings.get("place") or default_place()
+    return [crowd for crowd in crowds() if crowd.place == place]
+
+
+def is_paid(settings: Mapping[str, Any]) -> bool:
+    """Whether raters expect a reward; a practice crowd promises none unless it is set."""
+    return any(not crowd.is_practice for crowd in crowds_in(settings))
 
 
 def _lines(
@@ -346,7 +352,7 @@ def _lines(
     yield f"# Launch it:      {launch_command(path, missing)}\n"
     yield f"# All settings:   parlai-humaneval launch {entry.name} --list-settings\n"
     yield f"\ntechnique: {entry.name}\n"
-    yield f"conf: {conf}\n" if conf != PLAIN else ""
+    yield f"conf: {conf}\n" if conf != PLAIN_CONF else ""
     asked = [setting.name for setting in fields(entry.name, conf) if setting.name != CONF]
     if settings.get("stop") == "decided":
         asked.remove(entry.amount)

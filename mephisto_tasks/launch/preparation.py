@@ -21,7 +21,7 @@ from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.annotation.items import pairings
 from mephisto_tasks.chat.wizard import partners_door
 from mephisto_tasks.config.files import as_typed
-from mephisto_tasks.config.names import NothingToDo
+from mephisto_tasks.config.names import PLAIN_CONF, NothingToDo
 from mephisto_tasks.config.task import ConfigError, TaskConfig, read_config
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.registry import done_elsewhere
@@ -163,7 +163,7 @@ def checked_settings(task: str, config: DictConfig) -> TaskConfig:
 
 
 def launchable(
-    facts: Preregistration, data_dir: Path, conf: str = "local", chosen: Sequence[str] = ()
+    facts: Preregistration, data_dir: Path, conf: str = PLAIN_CONF, chosen: Sequence[str] = ()
 ) -> Preregistration:
     """The facts, with the version of their judge, where a launch with ``chosen`` settings takes them. Raises
     HumanevalError: what the launch would refuse."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +31,7 @@ from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, money
 from mephisto_tasks.storage.locks import exclusive_lock, study_folder
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import CENT
+from parlai_humaneval._util.data_files import read_text
 
 LEDGER = "ledger.db"
 LOCK = "ledger.lock"
@@ -294,20 +296,17 @@ class Rejection(BaseModel, extra="forbid", frozen=True):
 def read_rejections(path: Path) -> list[Rejection]:
     """The lines of a CSV file with the columns id, category and message. Raises PayError."""
     columns = list(Rejection.model_fields)
+    text = read_text(path, f"name a CSV file with the columns {', '.join(columns)}", PayError)
+    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            if lacking := [name for name in columns if name not in (rows.fieldnames or [])]:
-                raise PayError(f"there is no column {lacking[0]!r}", where=path, try_=f"name them {', '.join(columns)}")
-            lines = list(rows)
-            if any(None in line for line in lines):  # a comma in a message would cut it there
-                raise PayError("a line has more cells than the first line", where=path, try_="put messages in quotes")
-            return [Rejection(**{name: (line[name] or "").strip() for name in columns}) for line in lines]
-    except OSError as error:
-        advice = "name a CSV file with the columns " + ", ".join(columns)
-        raise PayError(f"it cannot be read: {error.strerror}", where=path, try_=advice) from error
-    except (csv.Error, UnicodeDecodeError) as error:
+        if lacking := [name for name in columns if name not in (rows.fieldnames or [])]:
+            raise PayError(f"there is no column {lacking[0]!r}", where=path, try_=f"name them {', '.join(columns)}")
+        lines = list(rows)
+    except csv.Error as error:
         raise PayError(f"it is not a CSV file: {error}", where=path) from error
+    if any(None in line for line in lines):  # a comma in a message would cut it there
+        raise PayError("a line has more cells than the first line", where=path, try_="put messages in quotes")
+    return [Rejection(**{name: (line[name] or "").strip() for name in columns}) for line in lines]
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,6 +22,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 NOTHING = Decimal("0.00")
 LEAST_S = 30.0  # fewer seconds at work (a trial, or a click through) tell nothing of what an hour pays
+K = TypeVar("K")
 NAMED = 5  # workers in a note; of others only how many they are
 
 Payers = Callable[[Path, str, str, str, Sequence[str]], Payer]
@@ -58,12 +60,17 @@ def hourly(amount: Decimal, seconds: float) -> Decimal | None:
     return (amount * 3600 / Decimal(str(seconds))).quantize(CENT, rounding="ROUND_DOWN")
 
 
+def added(amounts: Iterable[tuple[K, Decimal]]) -> dict[K, Decimal]:
+    """Key → what its amounts come to; nothing for any other key."""
+    total: dict[K, Decimal] = defaultdict(lambda: NOTHING)
+    for key, amount in amounts:
+        total[key] += amount
+    return total
+
+
 def sums(payments: Iterable[Payment]) -> dict[str, Decimal]:
     """Currency → what the payments come to in it: amounts in different currencies are never added."""
-    total: dict[str, Decimal] = defaultdict(lambda: NOTHING)
-    for payment in payments:
-        total[payment.currency] += payment.amount
-    return dict(total)
+    return dict(added((payment.currency, payment.amount) for payment in payments))
 
 
 def in_words(amounts: Mapping[str, Decimal]) -> str:
@@ -100,8 +107,10 @@ class Books:
             if not one.work.simulated:
                 lines[one.work.worker, one.currency].append(one)
         found = [payment for account in self.accounts for payment in account.proposal.found]
-        paid = _by_worker([*(one for one in self.payments if one.state in PAID), *found])
-        written = _by_worker(one for one in self.payments if one.state == "written")
+        noted = [*(one for one in self.payments if one.state in PAID), *found]
+        paid = added(((one.worker, one.currency), one.amount) for one in noted)
+        of_files = (one for one in self.payments if one.state == "written")
+        written = added(((one.worker, one.currency), one.amount) for one in of_files)
         return [_line(*key, dues, paid[key], written[key]) for key, dues in lines.items()]
 
     @property
@@ -113,8 +122,9 @@ class Books:
     def totals(self, currency: str) -> tuple[Decimal, Decimal, Decimal]:
         """Of all workers in this currency: what is due, paid, and written into files."""
         lines = [line for line in self.workers if line.currency == currency]
-        amounts = (sum((getattr(line, name) for line in lines), NOTHING) for name in ("due", "paid", "written"))
-        due, paid, written = amounts
+        due, paid, written = (
+            sum((getattr(one, name) for one in lines), NOTHING) for name in ("due", "paid", "written")
+        )
         return due, paid, written
 
     def at_sites(self, providers: Collection[str]) -> tuple[Decimal, Decimal]:
@@ -191,17 +201,13 @@ class Books:
 
     def _overpaid(self) -> Iterator[str]:
         """A reward is approved whole or not at all, also where a share of it was paid before."""
-        surplus: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
-        of_approvals = {(one.worker_id, one.session) for one in self._paid_or_proposed() if not one.is_bonus}
-        approved = False
-        for payment in self._paid_or_proposed():
-            surplus[payment.worker_id, payment.session] += payment.amount
-        for one in self.dues:
-            surplus[one.key] -= one.amount
-        over: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
-        for key, worker in {one.key: (one.work.worker, one.currency) for one in self.dues}.items():
-            over[worker] += max(surplus[key], NOTHING)
-            approved |= surplus[key] > 0 and key in of_approvals
+        payments = list(self._paid_or_proposed())
+        paid = [((one.worker_id, one.session), one.amount) for one in payments]
+        surplus = added([*paid, *((one.key, -one.amount) for one in self.dues)])
+        workers = {one.key: (one.work.worker, one.currency) for one in self.dues}
+        over = added((worker, max(surplus[key], NOTHING)) for key, worker in workers.items())
+        of_approvals = {(one.worker_id, one.session) for one in payments if not one.is_bonus}
+        approved = any(surplus[key] > 0 for key in of_approvals & workers.keys())
         named = [f"{worker} {money(amount, currency)}" for (worker, currency), amount in over.items() if amount]
         if named:
             more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
@@ -292,12 +298,12 @@ def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
         terms = {run: Terms.model_validate({k: str(v) for k, v in of.items()}) for run, of in given_of.items()}
         newest = next(iter(terms.values()))
         return newest.model_copy(update={"earlier": terms})
-    except ValidationError as error:
-        first = error.errors()[0]
-        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']} (got {first['input']!r})"
-        raise PayError(f"these terms of pay cannot be used: {problem}") from error
     except ValueError as error:
-        raise PayError(f"these terms of pay cannot be used: {error}") from error
+        problem = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']} (got {first['input']!r})"
+        raise PayError(f"these terms of pay cannot be used: {problem}") from error
 
 
 def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:
@@ -314,14 +320,6 @@ def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:
         left = one.amount - sum((payment.amount for payment in before), NOTHING)
         owed.append(Owed(one, max(left, NOTHING), counts))
     return owed
-
-
-def _by_worker(payments: Iterable[Payment]) -> dict[tuple[str, str], Decimal]:
-    """Pseudonym and currency → what the payments come to; nothing for all others."""
-    total: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
-    for payment in payments:
-        total[payment.worker, payment.currency] += payment.amount
-    return total
 
 
 def _line(worker: str, currency: str, dues: Sequence[Due], paid: Decimal, written: Decimal) -> WorkerPay:

@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from mephisto_tasks.admission.visits import StudyState
@@ -20,7 +20,7 @@ from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
 from parlai_humaneval.display.images import ImageStore
-from parlai_humaneval.i18n.translate import Offered, phrase, spoken
+from parlai_humaneval.i18n.translate import Offered, phrase, phrases, spoken, t
 from parlai_humaneval.materials.instructions import Instructions, Practice
 from parlai_humaneval.schema.events import Failed, FeedbackGiven, parse_events
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
@@ -31,6 +31,73 @@ from parlai_humaneval.stopping.events import StoppingStatus
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import StoppingMonitor
+
+
+PHRASES = phrases(__file__)
+Partial = Literal["pro_rata", "full", "none"]
+
+OF_PAY = {
+    "and_paid": phrase(", and you are paid for the whole {whole}"),
+    "and_the_rest_paid": phrase(", and you are paid in full for the {whole} in progress"),
+    "too_paid": phrase(" and paid"),
+    "still_paid": phrase("; you are paid for the whole set"),
+}  # what is said where work is paid, and left out where it is not
+OF_PART: dict[Partial, str] = {
+    "pro_rata": phrase(", and you are paid for the part that you completed"),
+    "full": phrase(", and you are paid for the whole {whole} if you rated any of it"),
+    "none": "",
+}  # what is said of work that its rater left, in the place of ``part_paid``
+
+THANKS = (phrase("Thank you!"), phrase("{complete} {pay}"))
+STOPPED = (
+    phrase("We have to stop here"),
+    phrase("Our system had a problem, and this {one} cannot continue. None of your work is lost{and_paid}."),
+)
+AWAY = (phrase("You were away for a while"), PHRASES["away"])
+AWAY_FOR_GOOD = (AWAY[0], PHRASES["away_for_good"])
+NOTHING_LEFT = (phrase("All {many} have been given out"), PHRASES["nothing_left"])
+PAUSED = (phrase("The study was paused"), PHRASES["paused"])
+RETURNED = (phrase("You have returned the task"), PHRASES["returned"])
+PRACTICE_PASSED = phrase("Practice passed. {begins}")
+AGAIN = PHRASES["again"]
+AGAIN_OF_SEVERAL = PHRASES["again_of_several"]
+ALL_DONE = (phrase("The study is complete"), PHRASES["all_done"])
+
+
+@dataclass(frozen=True)
+class UnitWords:
+    """What a unit is called."""
+
+    complete: str = phrase("Your conversation is complete and saved.")  # a sentence
+    whole: str = phrase("conversation")  # “set of six conversations”
+    one: str = phrase("conversation")  # of what units hold
+    many: str = phrase("conversations")
+    begins: str = phrase("Now the real conversation begins.")  # said when the practice is over
+    counted: str = "conversations"  # what progress counts; read by researchers alone
+    number: int = 1  # of what a unit holds
+
+    @property
+    def whole_in_words(self) -> str:
+        return t(self.whole, number=self.number)
+
+
+def conversations(number: int) -> UnitWords:
+    """Units of so many conversations."""
+    if number == 1:
+        return UnitWords()
+    return UnitWords(
+        complete=phrase("Your conversations are complete and saved."),
+        whole=phrase("set of {number} conversations"),
+        number=number,
+    )
+
+
+def filled(text: str, words: UnitWords, pay: str = "", *, is_paid: bool = True, partial: Partial = "pro_rata") -> str:
+    """A text above in the language in force, with its braces filled; where work is not paid, nothing is promised."""
+    unit = {name: t(str(said)) for name, said in asdict(words).items()} | {"whole": words.whole_in_words}
+    of_pay = {name: t(promise, **unit) if is_paid else "" for name, promise in OF_PAY.items()}
+    of_pay["part_paid"] = t(OF_PART[partial], **unit) if is_paid else ""
+    return t(text, pay=pay, **of_pay, **unit)
 
 
 LITTLE = 0.2
@@ -228,6 +295,13 @@ class Study(StudyState, ABC):
     @property
     def pay(self) -> str:
         return self.instructions_in.get(spoken().tag, self.instructions).pay
+
+    @property
+    @abstractmethod
+    def unit_words(self) -> UnitWords: ...  # what a unit is called on its rater's page
+
+    def in_words(self, text: str) -> str:
+        return filled(text, self.unit_words)
 
     @property
     @abstractmethod

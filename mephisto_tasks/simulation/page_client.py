@@ -20,7 +20,6 @@ import aiohttp
 from mephisto_tasks.server import packets
 from mephisto_tasks.server.packets import Packet
 from mephisto_tasks.server.security import SECRETS, Browser
-from mephisto_tasks.storage.provider_names import LINK, LOCAL
 from parlai_humaneval.schema.steps import EndStep, PageState
 
 HEARTBEAT_S = 5.0
@@ -186,7 +185,6 @@ class PageClient:
         *,
         worker_id: str = "by-address",
         assignment_id: str = "by-address",
-        provider_type: str = LOCAL,
         provider_data: Mapping[str, Any] | None = None,
         parameters: Sequence[tuple[str, str]] | None = None,
         heartbeat_s: float = HEARTBEAT_S,
@@ -207,11 +205,10 @@ class PageClient:
             "worker_name": worker_id,
             "agent_registration_id": f"{assignment_id}-{worker_id}",
             "assignment_id": assignment_id,
-            "provider_type": provider_type,
             **(provider_data or {}),
         }
         if parameters is not None:
-            self._registration |= {"provider_type": LINK, "parameters": [list(pair) for pair in parameters]}
+            self._registration["parameters"] = [list(pair) for pair in parameters]
         self._heartbeat_s = heartbeat_s
         self._request_timeout_s = request_timeout_s
         self._certificates = certificates

@@ -1,12 +1,9 @@
-"""Names of crowd providers as databases, books and pages have them (those of old runs stay), and the error of a crowd."""
+"""What Mephisto's sandboxes add to names in databases, and the errors of a crowd."""
 
 from __future__ import annotations
 
 from parlai_humaneval._util.errors import HumanevalError
 
-LOCAL, LINK = "mock", "link"
-MTURK, SANDBOX = "mturk", "mturk_sandbox"
-PROVIDERS = (MTURK, SANDBOX)
 SANDBOX_SUFFIX = "_sandbox"
 """What Mephisto adds to the names of requesters, workers and qualifications of its sandboxes, that on this machine too."""
 

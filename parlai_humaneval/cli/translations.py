@@ -23,6 +23,7 @@ CODE = {
 }
 INSTRUCTIONS = (
     "mephisto_tasks/*/phrases.yaml",
+    "mephisto_tasks/crowds/*/phrases.yaml",
     "mephisto_tasks/presets/*/task_config/*.yaml",
     "mephisto_tasks/chat/task_config/*.yaml",
     "parlai_humaneval/data/shared_instructions.yaml",

@@ -38,6 +38,7 @@ YAML = (
     "*/*/words.yaml",
     "*/*/*/words.yaml",
     "*/*/phrases.yaml",
+    "*/*/*/phrases.yaml",
     "*/cli/*.yaml",
     "*/report/methods.yaml",
     "*/data/stopping_words.yaml",

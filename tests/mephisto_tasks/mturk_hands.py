@@ -91,7 +91,6 @@ class Turker(Rater):
             worker_id=worker,
             assignment_id=self.assignment.id,
             provider_data={"hit_id": hit},
-            provider_type="mturk",
             heartbeat_s=0.5,
             browser=browser_of(worker),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mephisto_tasks.admission.visits import (
+from mephisto_tasks.session.study import (
     AGAIN,
     AGAIN_OF_SEVERAL,
     AWAY,

@@ -6,26 +6,39 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.crowds.crowd import CrowdWords, Forgotten, Trace
-from mephisto_tasks.crowds.invitations.entry import InvitationDoor
+from mephisto_tasks.crowds.crowd import CrowdWords, Forgotten, Invitations, Trace
+from mephisto_tasks.crowds.invitations.entry import InvitationDoor, StudyInvitations
 from mephisto_tasks.crowds.invitations.store import FILE, InvitationStore
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd, LinkLaunch
+from mephisto_tasks.crowds.link.datastore import LINK
 from mephisto_tasks.crowds.registry import register_crowd
 from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.provider_names import LINK
 
 if TYPE_CHECKING:
     from mephisto_tasks.server.app import Guard
+
+
+class InvitingCrowd(LinkCrowd):
+    """A crowd whose raters may come with invitations."""
+
+    place, provider_type = "link", LINK
+
+    def invitations(self, data_dir: Path, task_name: str) -> Invitations | None:
+        return StudyInvitations(data_dir, task_name)
+
+    def guard(self, data_dir: Path, task_name: str, *, secure: bool) -> Guard | None:
+        from mephisto_tasks.crowds.invitations.gate import Gate
+
+        door = InvitationDoor(data_dir, task_name)
+        return Gate(door, only_invited=self.Launch.only_invited, secure=secure).guarded
 
 
 class InvitationLaunch(LinkLaunch):
     only_invited = True
 
 
-class InvitationCrowd(LinkCrowd):
-    place, provider_type = "link", LINK
-    takes_invitations = True
+class InvitationCrowd(InvitingCrowd):
     title = "Invitations"
     Launch = InvitationLaunch
     words = CrowdWords(where="by link", summary="is your own invitations")
@@ -36,14 +49,6 @@ class InvitationCrowd(LinkCrowd):
 
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:
         return [InvitationDoor(data_dir, task_name)]
-
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Nothing can be wrong: what is set is for panels."""
-
-    def guard(self, data_dir: Path, task_name: str, *, secure: bool) -> Guard | None:
-        from mephisto_tasks.crowds.invitations.gate import Gate
-
-        return Gate(InvitationDoor(data_dir, task_name), only_invited=True, secure=secure).guarded
 
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
         from mephisto_tasks.crowds.by_file import FilePayer

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import urlencode
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
-from mephisto_tasks.crowds.invitations.store import Invitation, InvitationError, InvitationStore, Person, State
+from mephisto_tasks.crowds.crowd import Invitation, InvitationState, Person
+from mephisto_tasks.crowds.invitations.store import InvitationError, InvitationStore, identity, read_people, trouble_of
 from mephisto_tasks.crowds.signing import DamagedKey, LinkSigner
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
@@ -124,7 +126,7 @@ def _no_fault_of_the_link() -> Iterator[None]:
         raise BadLink(BROKEN, HTTPStatus.SERVICE_UNAVAILABLE) from error
 
 
-def _let_in(invitation: Invitation, refusal: State | None) -> None:
+def _let_in(invitation: Invitation, refusal: InvitationState | None) -> None:
     if refusal == "expired":
         raise BadLink(EXPIRED, HTTPStatus.GONE, until=in_words(invitation.expires))
     if refusal is not None:
@@ -134,8 +136,29 @@ def _let_in(invitation: Invitation, refusal: State | None) -> None:
 def worker_namer(data_dir: Path) -> Callable[[Person], str]:
     """What names people in Mephisto's database: a person has one pseudonym in all studies of a data directory."""
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
-    return lambda person: f"{NAME}:{pseudonyms.worker(f'{NAME}:{person.identity}')}"
+    return lambda person: f"{NAME}:{pseudonyms.worker(f'{NAME}:{identity(person)}')}"
 
 
 def link_signer(data_dir: Path, task_name: str) -> LinkSigner:
     return LinkSigner(study_folder(data_dir, task_name) / LINK_KEY, "invitation", INVITE_ANEW)
+
+
+class StudyInvitations(InvitationStore):
+    """The invitations of a study with their links. It is a :class:`~mephisto_tasks.crowds.crowd.Invitations`."""
+
+    read_people, trouble_of = staticmethod(read_people), staticmethod(trouble_of)
+
+    def __init__(self, data_dir: Path, task_name: str) -> None:
+        super().__init__(study_folder(data_dir, task_name))
+        self._data_dir, self._links = data_dir, link_signer(data_dir, task_name)
+
+    @property
+    def lost_key(self) -> Path | None:
+        return self._links.key_file if not self._links.has_key and self.all() else None
+
+    def invite_people(self, people: Sequence[Person], lasting_s: float) -> list[Invitation]:
+        return self.invite(people, worker_namer(self._data_dir), lasting_s)
+
+    def link(self, invitation: Invitation, base: str) -> str:
+        token = self._links.signed(invitation.invitation_id)
+        return f"{base.rstrip('/')}/?{urlencode({INVITATION: token})}"

@@ -20,7 +20,6 @@ REMEMBERED = "Visitor-Remembered"
 COOKIE_S = 400 * 24 * 60 * 60  # as long as browsers keep one
 _OF_STUDY = frozenset({"/", "/index.html", "/task_config.json"})
 """What shows anything of the study; all else is the same for every study, or asks who is there."""
-_BY_INVITATION = phrase("This study is by invitation")
 _WRONG = phrase("Wrong link")
 
 
@@ -63,5 +62,5 @@ class Gate:
             )
             return response
         if self._only_invited and INVITATION not in parameters:
-            return plain_page(403, _BY_INVITATION, NO_LINK)
+            return plain_page(403, phrase("This study is by invitation"), NO_LINK)
         return None

@@ -10,11 +10,11 @@ import sqlite3
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
+from mephisto_tasks.crowds.crowd import Invitation, InvitationState, Person
 from mephisto_tasks.storage.sqlite import Database
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import is_formula, on_one_line
@@ -35,15 +35,9 @@ class NamesError(HumanevalError, ValueError):
     """The file of names cannot be used; the message says in which line, and what to do."""
 
 
-@dataclass(frozen=True)
-class Person:
-    name: str
-    email: str = ""
-
-    @property
-    def identity(self) -> str:
-        """What makes them one person, however it is spelled: the address, else the name."""
-        return normalised(self.email or self.name)
+def identity(person: Person) -> str:
+    """What makes them one person, however it is spelled: the address, else the name."""
+    return normalised(person.email or person.name)
 
 
 def normalised(text: str) -> str:
@@ -58,14 +52,14 @@ def read_people(path: Path) -> list[Person]:
     for line, cells in _rows(path):
         person = Person(cells[NAME], cells.get(EMAIL, ""))
         trouble = trouble_of(person)
-        if trouble is None and person.identity in people:
-            first, earlier = people[person.identity]
+        if trouble is None and identity(person) in people:
+            first, earlier = people[identity(person)]
             named = f"{_shown(person.email or person.name)} is already in line {first} ({_shown(earlier.name)})"
             trouble = f"{named}; use one line per person"
         if trouble:
             troubles.append(f"line {line}: {trouble}")
         else:
-            people[person.identity] = (line, person)
+            people[identity(person)] = (line, person)
     if troubles:
         more = f"\n  … and {len(troubles) - MOST_TOLD} more lines" if len(troubles) > MOST_TOLD else ""
         lines = "".join(f"\n  {trouble}" for trouble in troubles[:MOST_TOLD])
@@ -142,39 +136,11 @@ CLOCK_SLACK_S = 300.0  # clocks are set right by so much now and then
 LINGERING_S = 2 * 60 * 60.0
 """Who has come in time may reload the page for so long after the link has expired: nobody loses what they have begun."""
 
-State = Literal["open", "used", "full", "expired", "revoked"]
-
 _COLUMNS = "invitation_id, name, email, worker, seats, created, expires, revoked"
 _WITH_GUESTS = (
     f"SELECT {_COLUMNS}, (SELECT COUNT(*) FROM guests WHERE guests.invitation_id = invitations.invitation_id), "
     "(SELECT MIN(came) FROM guests WHERE guests.invitation_id = invitations.invitation_id) FROM invitations"
 )
-
-
-@dataclass(frozen=True)
-class Invitation:
-    """One link, good until ``expires``; ``worker`` None: a class has it, of ``seats`` people, of whom ``guests`` came."""
-
-    invitation_id: str
-    name: str
-    email: str
-    worker: str | None
-    seats: int | None
-    created: float
-    expires: float
-    revoked: float | None
-    guests: int = 0
-    first_came: float | None = None
-
-    def state(self, now: float) -> State:
-        """What would be told of it; what makes it useless goes first. A class's is open while it has places."""
-        if self.revoked is not None:
-            return "revoked"
-        if self.expires <= now:
-            return "expired"
-        if self.seats is not None and self.guests >= self.seats:
-            return "full"
-        return "used" if self.guests and self.seats is None else "open"
 
 
 class InvitationError(HumanevalError, ValueError):
@@ -226,12 +192,12 @@ class InvitationStore:
         rows = self._database.rows("SELECT guests.worker, name FROM guests JOIN invitations USING (invitation_id)")
         return {str(worker): str(name) for worker, name in rows}
 
-    def refusal(self, invitation_id: str, worker: str | None) -> State | None:
+    def refusal(self, invitation_id: str, worker: str | None) -> InvitationState | None:
         """Why a worker (None: somebody new) may not come by a link now; None: they may."""
         with self._database.reading() as connection:
             return self._standing(connection, invitation_id, worker)[1]
 
-    def come(self, invitation_id: str, worker: str) -> State | None:
+    def come(self, invitation_id: str, worker: str) -> InvitationState | None:
         """Note that a worker comes by a link, and takes a place that they keep; None: they may, else why not."""
         with self._database.writing() as connection:
             is_new, refusal = self._standing(connection, invitation_id, worker)
@@ -273,7 +239,7 @@ class InvitationStore:
 
     def _standing(
         self, connection: sqlite3.Connection, invitation_id: str, worker: str | None
-    ) -> tuple[bool, State | None]:
+    ) -> tuple[bool, InvitationState | None]:
         """Whether a worker would come for the first time, and why they may not."""
         now = self._clock()
         row = connection.execute(f"{_WITH_GUESTS} WHERE invitation_id = ?", (invitation_id,)).fetchone()
@@ -291,7 +257,7 @@ class InvitationStore:
         connection: sqlite3.Connection, person: Person, expires: float, seats: int | None = None
     ) -> Invitation | None:
         sql = f"{_WITH_GUESTS} WHERE identity = ? AND revoked IS NULL AND (seats IS NULL) = ?"
-        row = connection.execute(sql, (person.identity, seats is None)).fetchone()
+        row = connection.execute(sql, (identity(person), seats is None)).fetchone()
         if row is None:
             return None
         renewed = replace(Invitation(*row), expires=expires, seats=seats, name=person.name)
@@ -304,7 +270,7 @@ class InvitationStore:
     ) -> Invitation:
         row = (secrets.token_urlsafe(9), person.name, person.email, worker, seats, self._clock(), expires, None)
         sql = f"INSERT INTO invitations ({_COLUMNS}, identity) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        connection.execute(sql, (*row, person.identity))
+        connection.execute(sql, (*row, identity(person)))
         return Invitation(*row)
 
     def _select(self, condition: str, *values: object) -> list[Invitation]:

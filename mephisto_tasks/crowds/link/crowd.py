@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mephisto_tasks.admission import visits
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace
-from mephisto_tasks.crowds.link.datastore import FILE, VISIT, LinkDatastore
-from mephisto_tasks.storage.provider_names import LINK
+from mephisto_tasks.crowds.link.datastore import FILE, LINK, VISIT, LinkDatastore
 from mephisto_tasks.storage.results import rows_of
 from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.schema.steps import Redirect
@@ -29,7 +28,6 @@ LONGEST_VALUE = 2000
 PHRASES = phrases(__file__)
 NO_LINK = PHRASES["no_link"]
 UNREADABLE = PHRASES["unreadable"]
-TWICE = PHRASES["twice"]
 
 
 class Door(Protocol):
@@ -59,7 +57,7 @@ def read_parameters(sent: object) -> visits.Parameters:
         match pair:
             case [str(name), str(value)] if len(name) <= LONGEST_NAME and len(value) <= LONGEST_VALUE:
                 if parameters.setdefault(name, value) != value:
-                    raise visits.TurnedAway(TWICE)
+                    raise visits.TurnedAway(PHRASES["twice"])
             case _:
                 raise visits.TurnedAway(UNREADABLE)
     return parameters
@@ -73,8 +71,6 @@ def arrival_by(doors: Sequence[Door], parameters: visits.Parameters) -> visits.A
     raise visits.TurnedAway(NO_LINK)
 
 
-OTHER_PERSON = PHRASES["other_person"]
-WRONG_LINK = phrase("This link does not work")
 DONE_ALREADY = (phrase("Thank you!"), phrase("You have already completed this task, and everything is saved."))
 RETURNED_ALREADY = (phrase("This task is closed"), PHRASES["returned_already"])
 RETURNED_NOW = (phrase("You have returned the task"), PHRASES["returned_now"])
@@ -174,7 +170,7 @@ class Reception(visits.Site):
             return newest
         known = self._store.of_session(self._task_name, arrival.door, arrival.session)
         if known is not None and known.worker_name != arrival.worker_name:
-            raise visits.TurnedAway(OTHER_PERSON)
+            raise visits.TurnedAway(PHRASES["other_person"])
         if known is not None and known.status in ("complete", "returned"):
             return known
         return newest or known
@@ -182,7 +178,7 @@ class Reception(visits.Site):
     def _begin(self, arrival: visits.Arrival, visit: visits.Visit | None, at_work: bool) -> visits.Visit:
         if visit is None:
             return self._store.add(self._task_name, arrival)
-        if visit.session == arrival.session and visit.arrival.door == arrival.door:
+        if visit.session == arrival.session and visit.door == arrival.door:
             return visit if at_work else self._store.begin_again(visit)
         # The worker is at work under another session: that work goes on, under the one that they came with now.
         known = arrival.session and self._store.of_session(self._task_name, arrival.door, arrival.session)
@@ -195,14 +191,14 @@ class Reception(visits.Site):
             return None
         if visit.status == "here" and visit.agent_id is None and outcome != "complete":
             self._store.end(visit, outcome)
-        return self._exit(visit.arrival, outcome)
+        return self._exit(visit, outcome)
 
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
         """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
         if redirect is not None:
             return visits.instead_of_returning(text, t("go back to {site}", site=redirect.site))
         visit = self._store.newest_of(self._task_name, worker_name)
-        closes = visit is not None and not self._takes_back(visit.arrival)
+        closes = visit is not None and not self._takes_back(visit)
         return visits.instead_of_returning(text, t("close this page")) if closes else text
 
     def work_done(self, agent_id: str) -> None:
@@ -236,11 +232,8 @@ def _wrong_link(turned_away: visits.TurnedAway) -> visits.Refusal:
         return visits.Refusal(
             "preview", "looks at the preview", str(turned_away), outcome=None, turns_away=False, more=more
         )
-    why, title = "came with an address that is not valid", turned_away.title or WRONG_LINK
+    why, title = "came with an address that is not valid", turned_away.title or phrase("This link does not work")
     return visits.Refusal("wrong_link", why, str(turned_away), title=title)
-
-
-GO_ON_THERE_BY_LINK = PHRASES["go_on_there_by_link"]
 
 
 @dataclass
@@ -283,7 +276,7 @@ class LinkCrowd(Crowd, ABC):
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
     page_entry = "address"
-    claim_advice = GO_ON_THERE_BY_LINK
+    claim_advice = PHRASES["go_on_there_by_link"]
     Launch: type[CrowdLaunch] = LinkLaunch
     personal_link: str = ""
     """What follows the pages' address in a rater's link, with words in capitals for what differs: ``?name=NAME``."""

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Visit
-from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval._util.files import make_private
 
+LINK = "link"
 FILE = "link.db"
 VISIT = "visit_id"  # what the provider's data of a registration name the visit by
 
@@ -55,16 +55,13 @@ class LinkDatastore:
                 raise
 
     def add(self, task_name: str, arrival: Arrival) -> Visit:
-        now = time.time()
-        values = (task_name, arrival.door, arrival.worker_name, arrival.study, arrival.session, "", "here", now)
+        values = (task_name, arrival.door, arrival.worker_name, arrival.study, arrival.session, "", "here", time.time())
         with self._connection() as connection:
             columns = "task_name, door, worker_name, study, session, registration, status, began"
             sql = f"INSERT INTO visits ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             visit_id = connection.execute(sql, values).lastrowid
-            assert visit_id is not None
-            registration = f"link-{visit_id}"
-            connection.execute("UPDATE visits SET registration = ? WHERE visit_id = ?", (registration, visit_id))
-        return Visit(visit_id, arrival, registration, "here", now)
+            connection.execute("UPDATE visits SET registration = ? WHERE visit_id = ?", (f"link-{visit_id}", visit_id))
+        return self._visits("visit_id = ?", visit_id)[0]
 
     def begin_again(self, visit: Visit) -> Visit:
         """The same session once more, after it ended without its unit: to Mephisto, a page that it does not know."""
@@ -107,14 +104,11 @@ class LinkDatastore:
     def _newest(self, where: str, *values: str) -> Visit | None:
         return next(reversed(self._visits(where, *values)), None)
 
-    def _visits(self, where: str, *values: str) -> list[Visit]:
+    def _visits(self, where: str, *values: object) -> list[Visit]:
         sql = f"SELECT {_COLUMNS} FROM visits WHERE {where} ORDER BY visit_id"
         with self._connection() as connection:
             rows = connection.execute(sql, values).fetchall()
-        return [
-            Visit(visit, Arrival(worker_name=worker, door=door, study=study, session=session), *rest)
-            for visit, door, worker, study, session, *rest in rows
-        ]
+        return [Visit(**dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows]
 
     def give_agent(self, visit_id: int, agent_id: str) -> None:
         self._write("UPDATE visits SET agent_id = ? WHERE visit_id = ?", (agent_id, visit_id))

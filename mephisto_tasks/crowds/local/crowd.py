@@ -10,7 +10,6 @@ from typing import Any
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdWords, Forgotten, Health, Market, Trace
 from mephisto_tasks.crowds.registry import crowds, register_crowd
 from mephisto_tasks.crowds.signing import SignedIds
-from mephisto_tasks.storage.provider_names import LOCAL
 
 
 class LocalLaunch(CrowdLaunch):
@@ -20,7 +19,7 @@ class LocalLaunch(CrowdLaunch):
 
 
 class LocalCrowd(Crowd):
-    place, provider_type = "local", LOCAL
+    place, provider_type = "local", "mock"
     title = "On this machine"
     words = CrowdWords(where="on this machine", summary="is this machine, to try things out")
     is_practice = True
@@ -37,13 +36,13 @@ class LocalCrowd(Crowd):
         return "invite only people who meet this rule" if site is None else f"{site.title} does (place={site.place})"
 
     def health(self, data_dir: Path) -> list[Health]:
-        return [Health(f"Provider {LOCAL}", "ok", self.words.where)]
+        return [Health(f"Provider {self.provider_type}", "ok", self.words.where)]
 
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         if not person.everywhere:
             return []
         sql = "DELETE FROM workers WHERE worker_id = ?"
-        return [Trace(data_dir / LOCAL / f"{LOCAL}.db", [(sql, (person.worker_id,))])]
+        return [Trace(data_dir / self.provider_type / f"{self.provider_type}.db", [(sql, (person.worker_id,))])]
 
 
 register_crowd(LocalCrowd())

@@ -21,9 +21,9 @@ from botocore.session import get_session
 from typing_extensions import Unpack
 
 from mephisto_tasks.crowds.crowd import CrowdError
-from mephisto_tasks.crowds.mturk.settings import AMAZONS_HOST, CLOSED, asks_amazon, endpoint_named
+from mephisto_tasks.crowds.mturk.settings import AMAZONS_HOST, CLOSED, MTURK, SANDBOX, asks_amazon, endpoint_named
 from mephisto_tasks.server.hosts import opens_elsewhere
-from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
+from mephisto_tasks.storage.provider_names import plain_name
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import Parts
 

@@ -13,13 +13,13 @@ from omegaconf import DictConfig, OmegaConf
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.crowd import CrowdLaunch
-from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
+from mephisto_tasks.crowds.mturk.settings import CLOSED, MTURK, SANDBOX, MTurkSettings, asks_amazon
 from mephisto_tasks.crowds.registry import opened, register_crowd
 from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.payments.policy import Quote
 from mephisto_tasks.server.hosts import PagePolicy
-from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
-from mephisto_tasks.storage.results import read_settings, requesters, rows_of, stored_agents
+from mephisto_tasks.storage.provider_names import plain_name
+from mephisto_tasks.storage.results import read_settings, rows_of, stored_agents
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval.i18n.translate import phrases
@@ -27,7 +27,6 @@ from parlai_humaneval.i18n.translate import phrases
 WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 STORE = "mturk.db"
 PHRASES = phrases(__file__)
-GO_ON_THERE_ON_MTURK = PHRASES["go_on_there_on_mturk"]
 
 
 class MTurkCrowd(crowd.Crowd):
@@ -39,7 +38,7 @@ class MTurkCrowd(crowd.Crowd):
     )
     market = crowd.Market(lists_units=True)
     checks_rules = claims_per_assignment = True
-    claim_advice = GO_ON_THERE_ON_MTURK
+    claim_advice = PHRASES["go_on_there_on_mturk"]
     private_ids = (r"\bA[0-9A-Z]{12,14}\b",)
 
     def __init__(self, provider_type: str, title: str, words: crowd.CrowdWords, *, costs_money: bool) -> None:
@@ -113,21 +112,6 @@ class MTurkCrowd(crowd.Crowd):
         rows = rows_of(data_dir / self.provider_type / STORE, "agent_assignments", sql, person.agents)
         return [str(assignment) for (assignment,) in rows]
 
-    def health(self, data_dir: Path) -> list[crowd.Health]:
-        what, accounts = f"Provider {self.provider_type}", self.accounts()
-        assert accounts is not None
-        known = requesters(data_dir)
-        names = [name for name, kind in known if kind == self.provider_type]
-        if not known and self.costs_money:
-            return [crowd.Health(what, "ok", self.status() or "for MTurk: parlai-humaneval requester add")]
-        return [
-            crowd.Health(what, "ok", f"requester {seen.name}: balance ${seen.balance:,.2f}, at {seen.endpoint}")
-            if seen.wrong is None
-            else crowd.Health(what, "warning", f"requester {seen.name}", seen.wrong)
-            for name in names
-            for seen in accounts.check(name)
-        ]
-
 
 @dataclass
 class MTurkAccounts:
@@ -148,12 +132,11 @@ class MTurkAccounts:
 
     def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """``name`` is also that of the AWS profile; Mephisto stores those of the sandbox with a suffix."""
-
-        from mephisto_tasks.crowds.mturk.launch import ensure_requester
+        from mephisto_tasks.crowds.mturk.launch import stored_requester
 
         make_private_folder(data_dir)
         with opened(data_dir / "database.db") as db:
-            stored = ensure_requester(db, name, self.provider)
+            stored = stored_requester(db, name, self.provider)
             if keys is not None:
                 requester = db.find_requesters(requester_name=stored)[0]
                 given = {"name": name, "access_key_id": keys[0], "secret_access_key": keys[1]}

@@ -75,10 +75,6 @@ def hits_where(client: Any, wanted: Callable[[dict[str, Any]], bool]) -> list[di
         return [hit for page in pages for hit in page["HITs"] if wanted(hit)]
 
 
-def open_hits(client: Any, known: Collection[str], mark: str) -> list[str]:
-    return [str(hit["HITId"]) for hit in hits_left(client, known, mark)]
-
-
 def hits_left(client: Any, known: Collection[str], mark: str) -> list[dict[str, Any]]:
     """The ``known`` HITs and those of the mark that a worker could still accept, now or later. Raises MTurkError."""
     now = datetime.now(timezone.utc)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,22 +21,21 @@ from omegaconf import OmegaConf
 
 from mephisto_tasks.admission.admission import PREFIX
 from mephisto_tasks.config.task import ConfigError, WorkerRules
-from mephisto_tasks.crowds.crowd import Agree, CrowdLaunch, CrowdSetup, LaunchControl
+from mephisto_tasks.crowds.crowd import Agree, CrowdLaunch, CrowdSetup, LaunchControl, cents_of
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, balance, client_for, endpoint, worker_site
-from mephisto_tasks.crowds.mturk.hits import expire, following, group_of, hits_left, open_hits, study_mark
-from mephisto_tasks.crowds.registry import done_elsewhere
+from mephisto_tasks.crowds.mturk.hits import expire, following, group_of, hits_left, study_mark
+from mephisto_tasks.crowds.mturk.settings import MTURK, SANDBOX
+from mephisto_tasks.crowds.registry import done_elsewhere, ensure_requester
 from mephisto_tasks.payments.policy import Quote, QuoteLine, money
-from mephisto_tasks.storage.provider_names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX, plain_name
-from parlai_humaneval._util.errors import HumanevalError
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX, plain_name
+from mephisto_tasks.storage.work import CENT
 from parlai_humaneval.statistics.core.formatting import counted
 
 MOST_LETTERS = (("task_title", 128), ("task_description", 2000), ("task_tags", 1000))
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 YEAR_S = 365 * 24 * 3600
 MONTH_S = 30 * 24 * 3600
-CENT = Decimal("0.01")
 FEE = "MTurk's fee{of} ({share:g} %, at least $0.01 each)"
-LEAST_FEE = CENT  # MTurk's, of each reward and each bonus
 FEE_SHARE = Decimal("0.20")
 MASTERS_FEE = Decimal("0.05")
 """More, of the rewards of Masters: workers whom MTurk has found to be good. Their bonuses cost what others' do."""
@@ -44,7 +43,7 @@ MASTERS_FEE = Decimal("0.05")
 
 def fee(amount: Decimal, share: Decimal = FEE_SHARE) -> Decimal:
     """What MTurk takes in addition to one reward or one bonus: a cent at least, rounded for each, half a cent up."""
-    return max((amount * share).quantize(CENT, rounding=ROUND_HALF_UP), LEAST_FEE)
+    return max((amount * share).quantize(CENT, rounding=ROUND_HALF_UP), CENT)
 
 
 def fee_share(masters_only: bool) -> Decimal:
@@ -100,25 +99,12 @@ def quote(
     )
 
 
-def dollars(name: str, value: Any) -> Decimal:
-    """An amount of the settings. Raises MTurkError."""
-    try:
-        amount = Decimal(str(value))
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite() or amount < 0:
-        raise MTurkError(f"{name}={value}: an amount in dollars is expected, such as 0.50")
-    return amount
-
-
 def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: float | None = None) -> Quote:
     """What a launch can cost by ``mephisto`` of its settings; nothing is made. ``mark``: of the study's HITs, whose money
-    this launch sets free. Raises MTurkError: MTurk takes no such amounts, times or texts, or cannot be asked."""
+    this launch sets free. Raises MTurkError, ConfigError: MTurk takes no such amounts, times or texts, or is away."""
     provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
-    reward = dollars("task_reward", config.task.task_reward)
-    if reward * 100 != int(reward * 100):
-        raise MTurkError(f"task_reward={config.task.task_reward}: MTurk pays only whole cents")
-    bonus_budget = dollars("bonus_budget", config.provider.get("bonus_budget") or 0)
+    reward = cents_of("task_reward", config.task.task_reward, "MTurk") * CENT
+    bonus_budget = cents_of("bonus_budget", config.provider.get("bonus_budget") or 0, "MTurk") * CENT
     times = (
         ("assignment_duration_in_seconds", config.task.assignment_duration_in_seconds, 30, YEAR_S),
         ("task_lifetime_in_seconds", config.task.task_lifetime_in_seconds, 30, YEAR_S),
@@ -161,20 +147,10 @@ def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: floa
 logger = logging.getLogger(__name__)
 
 
-def stored_name(requester_name: str, provider: str) -> str:
-    """The name under which Mephisto keeps a requester of a provider: those of its sandbox have a suffix."""
-    profile = plain_name(requester_name)
-    return profile + SANDBOX_SUFFIX if provider == SANDBOX else profile
-
-
-def ensure_requester(db: Any, requester_name: str, provider: str) -> str:
-    """Make the requester known to Mephisto's database, where it is not; returns the name that it has there."""
-    stored = stored_name(requester_name, provider)
-    known = db.find_requesters(requester_name=stored)
-    if not any(each.provider_type == provider for each in known):
-        if known:
-            raise MTurkError(f"a requester {stored!r} of another provider already exists", try_="choose another name")
-        get_crowd_provider_from_type(provider).RequesterClass.new(db, stored)
+def stored_requester(db: Any, requester_name: str, provider: str) -> str:
+    """Make the requester known to Mephisto's database; the name that it has there: those of its sandbox have a suffix."""
+    stored = plain_name(requester_name) + (SANDBOX_SUFFIX if provider == SANDBOX else "")
+    ensure_requester(db, stored, provider)
     return stored
 
 
@@ -183,14 +159,15 @@ def expire_left_over(db: Any, task_name: str, of_provider: str | None = None) ->
     launches: dict[tuple[str, str], list[str]] = {}
     for task in db.find_tasks(task_name=task_name):
         for run in db.find_task_runs(task_id=task.db_id):
-            if run.provider_type in (PROVIDERS if of_provider is None else (of_provider,)):
+            if run.provider_type in ((MTURK, SANDBOX) if of_provider is None else (of_provider,)):
                 name = Requester.get(db, run.requester_id).requester_name
                 launches.setdefault((name, run.provider_type), []).append(run.db_id)
     expired = 0
     for (requester, provider), runs in launches.items():
         store = get_crowd_provider_from_type(provider)(db).datastore
         client = client_for(requester, provider)
-        left = open_hits(client, set(store.hits_of_runs(runs)), study_mark(str(db.db_root), task_name))
+        known, mark = set(store.hits_of_runs(runs)), study_mark(str(db.db_root), task_name)
+        left = [str(hit["HITId"]) for hit in hits_left(client, known, mark)]
         problems = expire(client, left)
         if problems:
             still = f"{len(problems)} of {len(left)} HITs of an earlier launch are still on MTurk"
@@ -214,10 +191,6 @@ MEPHISTOS_LOCALES = ("US", "CA", "GB", "AU", "NZ")
 """Where workers of MTurk live, as Mephisto has it, where nothing is said of it."""
 
 _ID = re.compile(r"[0-9A-Z]{20,64}")  # what ids of qualification types look like, and names hardly ever
-
-
-class UnknownQualification(HumanevalError, LookupError):
-    """The account knows no such qualification."""
 
 
 def mturk_requirements(
@@ -251,13 +224,14 @@ def _requirement(type_id: str, comparator: str, value: int | None = None, **valu
 
 
 def qualification_id(client: Any, name: str, sandbox: bool = False) -> str:
-    """The id of a qualification by its name in the account, or checked where it is one. Raises UnknownQualification."""
+    """The id of a qualification by its name in the account, or checked where it is one. Raises ConfigError."""
     if _ID.fullmatch(name):
         try:
             kind = client.get_qualification_type(QualificationTypeId=name)
             return str(kind["QualificationType"]["QualificationTypeId"])
         except client.exceptions.RequestError as error:
-            raise UnknownQualification(f"MTurk has no qualification with the ID {name!r}") from error
+            what = f"MTurk has no qualification with the ID {name!r}"
+            raise ConfigError(what, where=f"{PREFIX}qualifications") from error
     known: dict[str, str] = {}
     pages = client.get_paginator("list_qualification_types").paginate(MustBeRequestable=False, MustBeOwnedByCaller=True)
     for page in pages:
@@ -267,7 +241,7 @@ def qualification_id(client: Any, name: str, sandbox: bool = False) -> str:
     if name not in known:
         there = ", ".join(sorted(known)[:20]) or "none"
         what = f"your MTurk account has no qualification {name!r}"
-        raise UnknownQualification(what, try_=f"choose one that it has: {there}")
+        raise ConfigError(what, where=f"{PREFIX}qualifications", try_=f"choose one that it has: {there}")
     return known[name]
 
 
@@ -303,10 +277,7 @@ class MTurkLaunch(CrowdLaunch):
             with asking("look for qualifications"):
                 return qualification_id(client_for(str(self.provider.requester_name), provider), name, sandbox)
 
-        try:
-            wanted = mturk_requirements(rules, sandbox, id_of)
-        except UnknownQualification as error:
-            raise ConfigError(error, where=f"{PREFIX}qualifications") from error
+        wanted = mturk_requirements(rules, sandbox, id_of)
         ours = [OmegaConf.select(blueprint, name) for name in ("onboarding_qualification", "block_qualification")]
         total = len(wanted) + sum(map(bool, ours)) + len(self.blocks)
         if total > MOST_REQUIREMENTS:
@@ -315,7 +286,7 @@ class MTurkLaunch(CrowdLaunch):
         return wanted
 
     def prepare(self, db: Any) -> list[str]:
-        name = ensure_requester(db, str(self.provider.requester_name), str(self.provider._provider_type))
+        name = stored_requester(db, str(self.provider.requester_name), str(self.provider._provider_type))
         self.provider.requester_name = name
         with self.waiting_for("Looking for HITs that an earlier launch left on MTurk…"):
             expired = expire_left_over(db, self.task_name)

@@ -18,12 +18,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.crowds.by_file import worker_names
+from mephisto_tasks.crowds.by_file import compared_approvals, worker_names
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, balance, client_for
 from mephisto_tasks.crowds.mturk.launch import FEE_SHARE, fee, fee_share
+from mephisto_tasks.crowds.mturk.settings import SANDBOX
 from mephisto_tasks.payments.ledger import Note, Owed, Payment, Proposal, Remaining
 from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.storage.provider_names import SANDBOX, SANDBOX_SUFFIX
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
 from mephisto_tasks.storage.results import query, query_file, rows_of
 from mephisto_tasks.storage.work import Outcome, Work
 from parlai_humaneval._util.data_files import read_yaml
@@ -351,18 +352,10 @@ class MTurkPayer:
                 raise
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
-        differences = [*self._audit_approvals(payments), *self._audit_bonuses(payments)]
-        return [*self._unread.values(), *differences]
-
-    def _audit_approvals(self, payments: Sequence[Payment]) -> Iterator[str]:
-        approvals = [one.assignment for one in payments if one.kind == "approval" and one.state in _PAID]
-        forgotten, noted = approvals.count(""), {*approvals} - {""}
         approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
-        for name in sorted(noted - approved):
-            yield f"the ledger lists assignment {name} as approved, but MTurk does not"
-        # Of workers who were forgotten the ledger knows how many assignments were approved, and not which.
-        for name in sorted(approved - noted) if len(approved - noted) > forgotten else ():
-            yield f"MTurk lists assignment {name} as approved (by hand, or automatically later), but the ledger does not"
+        of_approvals = compared_approvals(payments, approved, "assignment", "MTurk")
+        differences = [*of_approvals, *self._audit_bonuses(payments)]
+        return [*self._unread.values(), *differences]
 
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
         noted: dict[str, list[Payment]] = defaultdict(list)

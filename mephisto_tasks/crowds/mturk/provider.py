@@ -43,9 +43,9 @@ from mephisto.operations.registry import register_mephisto_abstraction
 from mephisto_tasks.config.task import hydra_arguments
 from mephisto_tasks.crowds.crowd import NotYetKnown
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, client_for, session_for
-from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
-from mephisto_tasks.crowds.mturk.settings import WEEK_S, MTurkSettings
-from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, SANDBOX_SUFFIX
+from mephisto_tasks.crowds.mturk.hits import expire, hits_left, make_hit, study_mark
+from mephisto_tasks.crowds.mturk.settings import MTURK, SANDBOX, WEEK_S, MTurkSettings
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
 from parlai_humaneval.i18n.translate import phrases
 
 _AGENTS_TABLE = """CREATE TABLE IF NOT EXISTS agent_assignments (
@@ -326,7 +326,7 @@ class StudyMTurkProvider(MTurkProvider):
         problems = expire(client, open_ones)
         if len(open_ones) < len(made):
             mark = study_mark(str(self.db.db_root), task_run.get_task().task_name)
-            problems += expire(client, open_hits(client, made, mark))
+            problems += expire(client, [str(hit["HITId"]) for hit in hits_left(client, made, mark)])
         if problems:
             where = shlex.join(["--task-name", task_run.get_task().task_name, "--data-dir", str(self.db.db_root)])
             what = f"{len(problems)} of {len(made)} HITs are still on MTurk ({problems[0]})"

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from mephisto_tasks.crowds.crowd import AccountSettings
 
+MTURK, SANDBOX = "mturk", "mturk_sandbox"
 WEEK_S = 7 * 24 * 3600
 CLOSED = "Amazon closed MTurk on 30 September 2026: use a panel such as Prolific, or invitations (place=link)"
 ENDPOINT_ENV = ("AWS_ENDPOINT_URL_MTURK", "AWS_ENDPOINT_URL")

@@ -6,23 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.crowd import CrowdWords
+from mephisto_tasks.crowds.crowd import CrowdWords, Submissions
+from mephisto_tasks.crowds.invitations.crowd import InvitingCrowd
 from mephisto_tasks.crowds.invitations.entry import InvitationDoor
-from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd, LinkLaunch
+from mephisto_tasks.crowds.link.crowd import Door, LinkLaunch
 from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL, PanelDoor, panel_door, panel_names, read_panel
 from mephisto_tasks.crowds.registry import register_crowd
 from mephisto_tasks.payments.ledger import Payer
-from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval.i18n.translate import phrases
-
-if TYPE_CHECKING:
-    from mephisto_tasks.server.app import Guard
-
 
 _MADE_A_NUMBER = re.compile(r"-?(inf|\d+\.\d+(e[+-]\d+)?|\d+e[+-]\d+)")
 """Python's way to write what was 73E91204 or 1e5 before."""
@@ -66,7 +62,6 @@ def _letters(setting: str, value: object) -> str:
 
 
 PHRASES = phrases(__file__)
-GO_ON_THERE_BY_PANEL = PHRASES["go_on_there_by_panel"]
 
 
 class PanelLaunch(LinkLaunch):
@@ -83,11 +78,9 @@ class PanelLaunch(LinkLaunch):
         return f"{url.rstrip('/')}/?{self._panel.panel.link}".rstrip("?")
 
 
-class PanelCrowd(LinkCrowd):
+class PanelCrowd(InvitingCrowd):
     """Raters whom a panel sends; those who are invited may come as well."""
 
-    place, provider_type = "link", LINK
-    takes_invitations = True
     title = "Panels and invitations"
     words = CrowdWords(
         where="by link",
@@ -95,7 +88,7 @@ class PanelCrowd(LinkCrowd):
         link="Link to enter on the panel's site (the site adds the participant's ID):",
     )
     Settings, Launch = PanelSettings, PanelLaunch
-    claim_advice = GO_ON_THERE_BY_PANEL
+    claim_advice = PHRASES["go_on_there_by_panel"]
     literal_settings = (*CODES.values(), "values.")
     private_ids = (r"\b[0-9a-f]{24}\b",)
     example = "place=link panel=prolific completion_code=C1A2B3"
@@ -110,10 +103,10 @@ class PanelCrowd(LinkCrowd):
         panel = panel_of(settings)
         return [*([panel] if panel is not None else []), InvitationDoor(data_dir, task_name)]
 
-    def guard(self, data_dir: Path, task_name: str, *, secure: bool) -> Guard | None:
-        from mephisto_tasks.crowds.invitations.gate import Gate
+    def submissions(self, data_dir: Path, task_name: str) -> Submissions | None:
+        from mephisto_tasks.crowds.panels.payer import PanelSubmissions
 
-        return Gate(InvitationDoor(data_dir, task_name), only_invited=False, secure=secure).guarded
+        return PanelSubmissions(data_dir, task_name)
 
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
         from mephisto_tasks.crowds.panels.payer import PanelPayer

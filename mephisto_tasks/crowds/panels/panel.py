@@ -34,9 +34,6 @@ CODES: dict[Outcome, str] = {
 OUR_DOORS = ("invitation", "open")
 OUR_PARAMETERS = ("invitation", "visitor")  # by these an invitation is known, which goes beside any panel
 PHRASES = phrases(__file__)
-NO_ID = PHRASES["no_id"]
-NOT_FILLED_IN = PHRASES["not_filled_in"]
-ODD_ID = PHRASES["odd_id"]
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._@:+=~-]{0,127}")
 _HOST_PART = re.compile(r"[A-Za-z0-9-]{1,63}")
@@ -157,7 +154,13 @@ class PanelDoor:
     def _id(self, parameters: Parameters, name: str) -> str:
         value = clean_label(parameters.get(name, ""))
         if not value or _PLACEHOLDER.search(value) or not _ID.fullmatch(value):
-            words = NO_ID if not value else NOT_FILLED_IN if _PLACEHOLDER.search(value) else ODD_ID
+            words = (
+                PHRASES["no_id"]
+                if not value
+                else PHRASES["not_filled_in"]
+                if _PLACEHOLDER.search(value)
+                else PHRASES["odd_id"]
+            )
             raise TurnedAway(t(words, panel=self.panel.title))
         return value
 

@@ -4,6 +4,7 @@ takes; and a list of those whom no panel sent. Nothing is approved that the pane
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -15,14 +16,14 @@ from typing import Any, Literal
 
 from mephisto_tasks.admission.visits import Visit
 from mephisto_tasks.crowds.by_file import BY_HAND_FILE, FilePayer
-from mephisto_tasks.crowds.crowd import CrowdError
+from mephisto_tasks.crowds.crowd import CrowdError, Freed
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.link.datastore import LinkDatastore, open_datastore, sessions
 from mephisto_tasks.crowds.panels.panel import NO_PANEL, Meaning, PanelStatuses, panel_named, plain_status
 from mephisto_tasks.payments.ledger import Owed, Payment, Proposal, Remaining
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import newest_settings
-from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.text import clean_label
 
 SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")
@@ -30,35 +31,19 @@ STATUS_COLUMNS = ("status", "submission_status")
 """As panels call them, in small letters and without spaces; the first that is there counts."""
 
 
-@dataclass(frozen=True)
-class Submission:
-    """One line of the list; ``status`` as :func:`.panel.plain_status` has it."""
-
-    session: str
-    status: str
-
-
-@dataclass(frozen=True)
-class Freed:
-    freed: list[str]  # their place is for somebody else now
-    done: list[str]
-    """Returned at the panel, though their work was complete here: it stays, and is for you to leave out or to pay."""
-    unknown: list[str]  # returned before they came here, or of another study
-
-
-def read_submissions(path: Path) -> list[Submission]:
-    """The list as a panel exports it (CSV). Raises CrowdError."""
+def read_submissions(path: Path) -> dict[str, str]:
+    """Session → its status (see :func:`.panel.plain_status`) in the list that a panel exports (CSV); of one that is listed
+    with several, all of them, which is no panel's word. Raises CrowdError."""
+    rows = csv.DictReader(io.StringIO(read_text(path, error=CrowdError), newline=""), strict=True)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            columns = {"_".join(name.lower().split()): name for name in rows.fieldnames or []}
-            session, status = _column(path, columns, SESSION_COLUMNS), _column(path, columns, STATUS_COLUMNS)
-            cells = ([clean_label(row.get(name) or "") for name in (session, status)] for row in rows)
-            return [Submission(session, plain_status(status)) for session, status in cells]
-    except OSError as error:
-        raise CrowdError(f"{path} cannot be read: {error.strerror}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
+        columns = {"_".join(name.lower().split()): name for name in rows.fieldnames or []}
+        session, status = _column(path, columns, SESSION_COLUMNS), _column(path, columns, STATUS_COLUMNS)
+        statuses: dict[str, dict[str, None]] = defaultdict(dict)
+        for row in rows:
+            statuses[clean_label(row.get(session) or "")][plain_status(clean_label(row.get(status) or ""))] = None
+    except csv.Error as error:
         raise CrowdError(f"{path} is not a CSV file: {error}") from error
+    return {session: " and ".join(of_session) for session, of_session in statuses.items() if session}
 
 
 def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str:
@@ -68,51 +53,50 @@ def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str
     raise CrowdError(what, try_="use the panel's export of submissions")
 
 
-def free_returned(data_dir: Path, task_name: str, submissions: list[Submission]) -> Freed:
-    """Free the work of submissions that are over at the panel, for a running launch to give out again. Raises CrowdError."""
-    store, visits = _visits(data_dir, task_name)
-    meaning = meanings(data_dir, task_name)
-    said = _said(submissions)
-    store.note_panel_status({visits[session].visit_id: status for session, status in said.items() if session in visits})
-    freed = Freed([], [], [])
-    for session, status in said.items():
-        visit = visits.get(session)
-        if visit is None:
-            freed.unknown.extend([session] if PanelStatuses().meaning(status) == "over" else [])
-        elif meaning(visit.arrival.door, status) == "over":
-            freed.done.extend([session] if visit.status == "complete" else [])
-            if visit.status in ("here", "timed_out"):
-                store.end(visit, "returned")
-                freed.freed.append(session)
-    return freed
+@dataclass(frozen=True)
+class PanelSubmissions:
+    """What a panel's list says of a task. It is a :class:`~mephisto_tasks.crowds.crowd.Submissions`."""
+
+    data_dir: Path
+    task_name: str
+
+    def free_returned(self, export: Path) -> Freed:
+        said, (store, visits) = read_submissions(export), self._visits()
+        meaning = meanings(self.data_dir, self.task_name)
+        _note(store, visits, said)
+        freed = Freed([], [], [])
+        for session, status in said.items():
+            visit = visits.get(session)
+            if visit is None:
+                freed.unknown.extend([session] if PanelStatuses().meaning(status) == "over" else [])
+            elif meaning(visit.door, status) == "over":
+                freed.done.extend([session] if visit.status == "complete" else [])
+                if visit.status in ("here", "timed_out"):
+                    store.end(visit, "returned")
+                    freed.freed.append(session)
+        return freed
+
+    def note(self, export: Path) -> None:
+        store, visits = self._visits()
+        if not _note(store, visits, read_submissions(export)):
+            what = f"{export} does not list any submission that came to task {self.task_name!r}"
+            raise CrowdError(what, try_="use the export of its study")
+
+    def _visits(self) -> tuple[LinkDatastore, dict[str, Visit]]:
+        """Session → its visit. Raises CrowdError: nobody ever came to this task by a link."""
+        store = open_datastore(self.data_dir)
+        of_task = [] if store is None else store.of_task(self.task_name)
+        visits = {visit.session: visit for visit in of_task if visit.session}
+        if store is None or not visits:
+            what = f"nobody came to task {self.task_name!r} from a panel ({self.data_dir})"
+            raise CrowdError(what, try_="check --task-name and --data-dir")
+        return store, visits
 
 
-def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
-    """Note what a panel's list says of the submissions that came to a task; ``pay`` goes by it. Raises CrowdError."""
-    store, visits = _visits(data_dir, task_name)
-    said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
-    if not said:
-        what = f"{path} does not list any submission that came to task {task_name!r}"
-        raise CrowdError(what, try_="use the export of its study")
-    store.note_panel_status({visits[session].visit_id: status for session, status in said.items()})
-
-
-def _visits(data_dir: Path, task_name: str) -> tuple[LinkDatastore, dict[str, Visit]]:
-    """Session → its visit. Raises CrowdError: nobody ever came to this task by a link."""
-    store = open_datastore(data_dir)
-    visits = {} if store is None else {visit.session: visit for visit in store.of_task(task_name) if visit.session}
-    if store is None or not visits:
-        what = f"nobody came to task {task_name!r} from a panel ({data_dir})"
-        raise CrowdError(what, try_="check --task-name and --data-dir")
-    return store, visits
-
-
-def _said(submissions: list[Submission]) -> dict[str, str]:
-    """Session → its status; of one that is listed with several, all of them, which is no panel's word."""
-    statuses: dict[str, dict[str, None]] = defaultdict(dict)
-    for submission in submissions:
-        statuses[submission.session][submission.status] = None
-    return {session: " and ".join(of_session) for session, of_session in statuses.items() if session}
+def _note(store: LinkDatastore, visits: dict[str, Visit], said: dict[str, str]) -> bool:
+    known = {visits[session].visit_id: status for session, status in said.items() if session in visits}
+    store.note_panel_status(known)
+    return bool(known)
 
 
 def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
@@ -134,48 +118,32 @@ WORDS: dict[str, Any] = read_yaml(Path(__file__).parents[1] / "words.yaml")
 class Participation:
     """As a panel knows it."""
 
-    agent_id: str
-    worker_name: str
-    participant: str
-    session: str
-    site: str  # the panel and its study, as files are named
-    handed_in: bool  # the worker went back to the panel as complete
-    panel: str = ""
-    status: str | None = None  # the panel's word, and what it means; None where no list of its study was read
-    meaning: Meaning | Literal["unlisted"] | None = None
+    visit: Visit
+    meaning: Meaning | Literal["unlisted"] | None  # of the panel's word; None where no list of its study was read
+
+    @property
+    def site(self) -> str:
+        """The panel and its study, as files are named."""
+        return f"{self.visit.door}-{re.sub('[^A-Za-z0-9]+', '_', self.visit.study)[:40]}".rstrip("-_")
 
     def words(self, worker: str) -> str:
         words: str = WORDS["as_listed"][self.meaning or "unlisted"]
-        return words.format(panel=self.panel, session=self.session, status=self.status or "nothing", worker=worker)
+        status = self.visit.panel_status or "nothing"
+        return words.format(panel=self.visit.door, session=self.visit.session, status=status, worker=worker)
 
 
 def participations(data_dir: Path, task_name: str) -> list[Participation]:
     """Those of a task, whose sessions a panel counts; oldest first."""
     visits = [visit for visit in sessions(data_dir, task_name) if visit.session]
-    if not visits:
-        return []
-    meaning = meanings(data_dir, task_name)
-    listed = {(visit.arrival.door, visit.study) for visit in visits if visit.panel_status is not None}
+    meaning = meanings(data_dir, task_name) if visits else None
+    listed = {(visit.door, visit.study) for visit in visits if visit.panel_status is not None}
 
     def means(visit: Visit) -> Meaning | Literal["unlisted"] | None:
-        if visit.panel_status is not None:
-            return meaning(visit.arrival.door, visit.panel_status)
-        return "unlisted" if (visit.arrival.door, visit.study) in listed else None
+        if visit.panel_status is not None and meaning is not None:
+            return meaning(visit.door, visit.panel_status)
+        return "unlisted" if (visit.door, visit.study) in listed else None
 
-    return [
-        Participation(
-            agent_id=visit.agent_id or "",
-            worker_name=visit.worker_name,
-            participant=visit.participant,
-            session=visit.session,
-            site=f"{visit.arrival.door}-{re.sub('[^A-Za-z0-9]+', '_', visit.study)[:40]}".rstrip("-_"),
-            handed_in=visit.status == "complete",
-            panel=visit.arrival.door,
-            status=visit.panel_status,
-            meaning=means(visit),
-        )
-        for visit in visits
-    ]
+    return [Participation(visit, means(visit)) for visit in visits]
 
 
 class PanelPayer(FilePayer):
@@ -187,9 +155,9 @@ class PanelPayer(FilePayer):
         invited = InvitationStore(study_folder(data_dir, task_name)).names()
         super().__init__(data_dir, task_name, provider, requester, title, invited)
         came = participations(data_dir, task_name)
-        self._of_agents = {one.agent_id: one for one in came if one.agent_id}
-        self._of_workers = {one.worker_name: one for one in came}
-        self._of_sessions = {one.session: one for one in came}
+        self._of_agents = {one.visit.agent_id: one for one in came if one.visit.agent_id}
+        self._of_workers = {one.visit.worker_name: one for one in came}
+        self._of_sessions = {one.visit.session: one for one in came}
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
         dues, looked_at = {one.due.key: one for one in owed}, Proposal()
@@ -219,7 +187,7 @@ class PanelPayer(FilePayer):
         if came is None or came.meaning in (None, "finished"):
             return
         if came.meaning == "paid":
-            words = WORDS["confirmed"].format(panel=came.panel, status=came.status)
+            words = WORDS["confirmed"].format(panel=came.visit.door, status=came.visit.panel_status)
             proposal.confirmed.append(approval.model_copy(update={"state": "confirmed", "words": words}))
         elif owed is not None and came.meaning != "unlisted":
             proposal.remaining.append(Remaining(owed, approval.amount, came.words(approval.worker), written=approval))
@@ -235,16 +203,20 @@ class PanelPayer(FilePayer):
         if came.meaning not in (None, "finished", "paid") and not is_a_share:
             proposal.remaining.append(Remaining(owed, left, came.words(work.worker)))
             return
-        approvable = came.handed_in and work.outcome in ("complete", "stopped") and came.meaning != "over"
+        approvable = (
+            came.visit.status == "complete" and work.outcome in ("complete", "stopped") and came.meaning != "over"
+        )
         is_approved = came.meaning == "paid" and bool(work.session)
         if (approvable or is_approved) and not owed.paid.get("approval"):
             name = f"{came.site}-approvals-{self._number}.txt"
-            approval = owed.payment(self.account, "approval", came.session, work.reward, "" if is_approved else name)
+            approval = owed.payment(
+                self.account, "approval", came.visit.session, work.reward, "" if is_approved else name
+            )
             (proposal.found if is_approved else proposal.payments).append(approval)
             left -= work.reward
         if left > 0:
             name = f"{came.site}-bonuses-{self._number}.csv"
-            proposal.payments.append(owed.payment(self.account, "bonus", came.session, left, name))
+            proposal.payments.append(owed.payment(self.account, "bonus", came.visit.session, left, name))
 
     def _changed_since(self, payment: Payment) -> str | None:
         came = self._of_sessions.get(payment.assignment) if payment.kind == "approval" else None
@@ -262,5 +234,5 @@ class PanelPayer(FilePayer):
         for payment in payments:
             came = self._came(payment.agent_id, payment.worker_id)
             assert came is not None  # else it would stand in the list of those who came by no panel
-            total[came.participant] += payment.amount
+            total[came.visit.participant] += payment.amount
         return "".join(f"{participant},{amount:.2f}\n" for participant, amount in total.items())

@@ -10,7 +10,7 @@ from mephisto_tasks.crowds.crowd import AccountCheck, Health
 from mephisto_tasks.crowds.prolific import client as api
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.handed_in import major
-from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
+from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
 from mephisto_tasks.storage.results import requesters
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import make_private_folder
@@ -27,32 +27,29 @@ class ProlificAccounts:
 
     def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """Raises ProlificError: Prolific does not know the token, which is then not kept; the name is another crowd's."""
-        from mephisto_tasks.crowds.link.provider import link_provider
-        from mephisto_tasks.crowds.prolific.settings import ProlificSettings
-        from mephisto_tasks.crowds.registry import opened, register_providers
+        from mephisto_tasks.crowds.registry import ensure_requester, opened
 
         token = api.read_token(name) if keys is None else keys[0]
         with api.Prolific(token, patience=api.BRIEF) as client, api.asking(f"register {name}"):
             client.get("users/me/")
         make_private_folder(data_dir)
-        register_providers()
         with opened(data_dir / "database.db") as db:
-            same = db.find_requesters(requester_name=name)
-            if any(each.provider_type != PROVIDER for each in same):
-                what = f"a requester {name!r} of another crowd already exists"
-                raise api.ProlificError(what, try_="choose another name")
-            if not same:
-                link_provider(PROVIDER, ProlificSettings).RequesterClass.new(db, name)
+            ensure_requester(db, name, PROVIDER)
         if keys is not None:
             api.write_token(name, keys[0])
         return name
 
     def check(self, name: str) -> list[AccountCheck]:
+        found = []
         try:
             with api.Prolific(api.read_token(name), patience=api.BRIEF) as client, api.asking("read the balance"):
-                return [_balance_of(client, name, one) for one in client.pages("workspaces/")] or [
-                    AccountCheck(name, PROVIDER, wrong="the account has no workspace; create one in Prolific's web app")
-                ]
+                for one in client.pages("workspaces/"):
+                    balance = client.get(f"workspaces/{one['id']}/balance/")
+                    workspace = f"{one.get('title') or 'without a title'} ({one['id']})"
+                    available, currency = major(balance["available_balance"]), str(balance["currency_code"]).upper()
+                    found.append(AccountCheck(name, PROVIDER, client.base, available, None, currency, workspace))
+            wrong = "the account has no workspace; create one in Prolific's web app"
+            return found or [AccountCheck(name, PROVIDER, wrong=wrong)]
         except api.ProlificError as error:
             return [AccountCheck(name, PROVIDER, wrong=str(error))]
 
@@ -74,7 +71,8 @@ class ProlificAccounts:
 
 def check_name(data_dir: Path, name: str) -> None:
     """Raises ConfigError for a requester nobody added, where there are others: a token of the environment pays for any."""
-    known = sorted({*api.token_names(), *_names(data_dir)})
+    added = (known for known, kind in requesters(data_dir) if kind == PROVIDER)
+    known = sorted({*api.token_names(), *added})
     if name in known or (not known and os.environ.get(api.TOKEN_ENV)):
         return
     if not known:
@@ -87,49 +85,20 @@ def check_name(data_dir: Path, name: str) -> None:
     raise ConfigError(what, where=where, misspelt=misspelt(name, known), try_=there)
 
 
-def _names(data_dir: Path) -> list[str]:
-    return [name for name, kind in requesters(data_dir) if kind == PROVIDER]
-
-
-def health(data_dir: Path) -> list[Health]:
-    """For ``doctor``: what each token is worth, and studies that are open though no launch of ours follows them."""
+def left_open(data_dir: Path) -> list[Health]:
+    """Studies that are open though no launch of ours follows them."""
     from mephisto_tasks.control.snapshot import is_alive
 
-    what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
-    if not requesters(data_dir):
-        return [Health(what, "ok", f"for Prolific: parlai-humaneval requester add NAME --provider {PROVIDER}")]
-    found = [
-        Health(what, "ok", f"requester {seen}")
-        if seen.wrong is None
-        else Health(what, "warning", f"requester {seen.name}", seen.wrong)
-        for name in _names(data_dir)
-        for seen in accounts.check(name)
-    ]
-    left = [study for study in store.studies() if study.study_id and not is_alive(data_dir, study.task_name)]
-    for study in left if all(one.status == "ok" for one in found) else []:
-        if (status := _status(study)) in (statuses.ACTIVE, statuses.PUBLISHING):
+    found = []
+    studies = [study for study in ProlificStore(data_dir).studies() if study.study_id]
+    for study in (study for study in studies if not is_alive(data_dir, study.task_name)):
+        try:
+            with api.Prolific(api.read_token(study.account), patience=api.BRIEF) as client:
+                status = statuses.plain(client.get(f"studies/{study.study_id}/").get("status"))
+        except api.ProlificError:  # deleted there, perhaps
+            continue
+        if status in (statuses.ACTIVE, statuses.PUBLISHING):
             pauses = f"parlai-humaneval requester expire --task-name {study.task_name} pauses it"
-            advice = f"{pauses}; so does the next launch"
             text = f"study {study.study_id} is {status}, but no launch is following it"
-            found.append(Health(what, "warning", text, advice))
+            found.append(Health(f"Provider {PROVIDER}", "warning", text, f"{pauses}; so does the next launch"))
     return found
-
-
-def _status(study: OurStudy) -> str:
-    try:
-        with api.Prolific(api.read_token(study.account), patience=api.BRIEF) as client:
-            return statuses.plain(client.get(f"studies/{study.study_id}/").get("status"))
-    except api.ProlificError:  # deleted there, perhaps
-        return ""
-
-
-def _balance_of(client: api.Prolific, name: str, workspace: dict[str, object]) -> AccountCheck:
-    balance = client.get(f"workspaces/{workspace['id']}/balance/")
-    return AccountCheck(
-        name,
-        PROVIDER,
-        endpoint=client.base,
-        balance=major(balance["available_balance"]),
-        currency=str(balance["currency_code"]).upper(),
-        workspace=f"{workspace.get('title') or 'without a title'} ({workspace['id']})",
-    )

@@ -25,7 +25,7 @@ from mephisto_tasks.crowds.link.crowd import DECLINED, RETURNED_ALREADY, Recepti
 from mephisto_tasks.crowds.link.datastore import LinkDatastore, sessions
 from mephisto_tasks.crowds.panels.panel import PanelDoor
 from mephisto_tasks.crowds.prolific import statuses
-from mephisto_tasks.crowds.prolific.client import HOOK_SECRET, Prolific, ProlificError, asking, base_address, stand_in
+from mephisto_tasks.crowds.prolific.client import HOOK_SECRET, Prolific, ProlificError, asking, stand_in
 from mephisto_tasks.crowds.prolific.store import (
     BY_HAND,
     COMPLETE,
@@ -203,7 +203,7 @@ _OPEN = (statuses.RESERVED, statuses.ACTIVE, statuses.TIMED_OUT)  # in these a s
 def app_address(path: str = "") -> str:
     """A page of Prolific's web app; of a stand-in on this machine, its own."""
     here = stand_in()
-    return urljoin(APP if here is None else "{0.scheme}://{0.netloc}/".format(urlsplit(base_address())), path)
+    return urljoin(APP if here is None else f"{here}/", path)
 
 
 class Endings:
@@ -305,12 +305,9 @@ def _pause(ending: Ending) -> float:
 FRESH_S = 5.0  # how long an answer of Prolific's counts
 MOST_KEPT = 5000
 ROOM_S = 20.0  # how long who comes for a place that was just given back waits for its unit
-PREVIEW = PHRASES["preview"]
 RETURN_THERE = phrase("return your submission on {site}")
 PLEASE_RETURN = phrase("Please return your submission on {site}.")
 DECLINED_THERE = (DECLINED[0], PHRASES["declined_there"])
-NOT_YOURS = PHRASES["not_yours"]
-OVER = PHRASES["over"]
 
 
 @dataclass
@@ -340,14 +337,14 @@ class Arrivals:
                 return
             raise NotYetKnown from error
         if said is None:
-            raise OnlyLooks(PREVIEW)
+            raise OnlyLooks(PHRASES["preview"])
         participant = str(said.get("participant") or said.get("participant_id") or "")
         study = str(said.get("study_id") or said.get("study") or "")
         is_theirs = f"{arrival.door}:{participant}" == arrival.worker_name and study == arrival.study
         if not is_theirs or study not in self.studies():
-            raise TurnedAway(NOT_YOURS)
+            raise TurnedAway(PHRASES["not_yours"])
         if not was_here and statuses.plain(said.get("status")) not in (statuses.RESERVED, statuses.ACTIVE):
-            raise TurnedAway(OVER, RETURNED_ALREADY[0])
+            raise TurnedAway(PHRASES["over"], RETURNED_ALREADY[0])
         came = self._came.setdefault(arrival.session, time.monotonic())
         if not was_here and time.monotonic() - came < ROOM_S and not self.has_room():
             raise NotYetKnown

@@ -20,16 +20,17 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
 
 import httpx
 from pydantic import SecretStr
+from typing_extensions import Unpack
 
 from mephisto_tasks.crowds.crowd import CrowdError
 from mephisto_tasks.server.hosts import opens_elsewhere
 from parlai_humaneval._util.data_files import read_yaml
-from parlai_humaneval._util.errors import Problem
+from parlai_humaneval._util.errors import Parts, Problem
 from parlai_humaneval._util.files import make_private_folder, read_private, user_home, write_private
 from parlai_humaneval._util.text import seconds_to_wait
 from parlai_humaneval.models.zoo.secrets import without_key
@@ -48,8 +49,9 @@ LONGEST_WORDS = 300  # characters of an answer that is no JSON
 class ProlificError(CrowdError):
     """Prolific refused, or could not be asked (``status`` 0). ``code``: its own number for the error."""
 
-    status: int = 0
-    code: int | None = None
+    def __init__(self, *what: Any, status: int = 0, code: int | None = None, **parts: Unpack[Parts]) -> None:
+        super().__init__(*what, **parts)
+        self.status, self.code = status, code
 
     @property
     def may_pass(self) -> bool:
@@ -61,9 +63,6 @@ class Uncertain(ProlificError):
     """A request that creates or pays was sent, and nobody knows whether Prolific acted on it. Never repeat it blindly."""
 
 
-_Error = TypeVar("_Error", bound=ProlificError)
-
-
 @contextmanager
 def asking(what: str) -> Iterator[None]:
     """A :class:`ProlificError` in the block says what was tried: “cannot WHAT: …”. Its type, status and code stay."""
@@ -71,7 +70,7 @@ def asking(what: str) -> Iterator[None]:
         yield
     except ProlificError as error:
         problems = [Problem(f"cannot {what}: {problem.fact}", try_=problem.try_) for problem in error.problems]
-        raise made(type(error), problems, error.status, error.code) from error
+        raise type(error)(problems, status=error.status, code=error.code) from error
 
 
 def refused(status: int, body: bytes) -> ProlificError:
@@ -79,27 +78,21 @@ def refused(status: int, body: bytes) -> ProlificError:
     inner = _inner(body)
     number = str(inner.get("error_code", "")) if isinstance(inner, dict) else ""
     code = int(number) if number.isdecimal() else None
-    return made(ProlificError, _problems(status, code, list(_sentences(inner))), status, code)
+    return ProlificError(_problems(status, code, list(_sentences(inner))), status=status, code=code)
 
 
 def unreachable(why: str, *, uncertain: bool = False) -> ProlificError:
     text = f"Prolific could not be reached ({why})"
     if uncertain:
-        return made(Uncertain, [Problem(f"{text}, but may have acted on the request anyway")])
-    return made(ProlificError, [Problem(text, try_=("check the network, and PROLIFIC_API if it is set",))])
+        return Uncertain(f"{text}, but may have acted on the request anyway")
+    return ProlificError(text, try_="check the network, and PROLIFIC_API if it is set")
 
 
 def uncertain(error: ProlificError) -> Uncertain:
     """The same trouble, met by a request of which nobody knows whether Prolific acted on it."""
     acted = "Prolific may have acted on the request anyway"
     problems = [Problem(f"{problem.what}, and {acted}") for problem in error.problems]
-    return made(Uncertain, problems, error.status, error.code)
-
-
-def made(kind: type[_Error], problems: list[Problem], status: int = 0, code: int | None = None) -> _Error:
-    error = kind(problems)
-    error.status, error.code = status, code
-    return error
+    return Uncertain(problems, status=error.status, code=error.code)
 
 
 def _problems(status: int, code: int | None, said: list[tuple[str, str]]) -> list[Problem]:
@@ -373,9 +366,9 @@ def base_address(base: str | None = None) -> str:
 
 
 def stand_in() -> str | None:
-    """The address of a program on this machine that answers for Prolific; None: another site does."""
-    address = base_address()
-    return None if opens_elsewhere(address) else address
+    """The origin of a program on this machine that answers for Prolific; None: another site does."""
+    address = urlsplit(base_address())
+    return None if opens_elsewhere(address.geturl()) else f"{address.scheme}://{address.netloc}"
 
 
 def _read(response: httpx.Response) -> tuple[Any, bool]:

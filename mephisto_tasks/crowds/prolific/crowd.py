@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from omegaconf import DictConfig
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds import crowd
+from mephisto_tasks.crowds.crowd import cents_of
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
-from mephisto_tasks.crowds.prolific.settings import ProlificSettings, cents
+from mephisto_tasks.crowds.prolific.settings import ProlificSettings
 from mephisto_tasks.crowds.registry import register_crowd
 from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.payments.policy import Quote
@@ -43,8 +43,7 @@ class ProlificCrowd(LinkCrowd):
     def stand_in(self) -> str | None:
         from mephisto_tasks.crowds.prolific.client import stand_in
 
-        here = stand_in()
-        return None if here is None else "{0.scheme}://{0.netloc}".format(urlsplit(here))
+        return stand_in()
 
     def check(self, settings: Mapping[str, Any]) -> None:
         for name, known in (("devices", DEVICES), ("content_warnings", WARNINGS)):
@@ -53,8 +52,11 @@ class ProlificCrowd(LinkCrowd):
         if settings["currency"] not in CURRENCIES:
             what = f"{settings['currency']!r} is not a currency of Prolific"
             raise ConfigError(what, where="currency", try_="write USD or GBP")
-        paid, slots = cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"])
-        cents("bonus_budget", settings["bonus_budget"])
+        paid, slots = (
+            cents_of("screen_out_pay", settings["screen_out_pay"], "Prolific"),
+            int(settings["screen_out_slots"]),
+        )
+        cents_of("bonus_budget", settings["bonus_budget"], "Prolific")
         if bool(paid) != bool(slots):
             what = "screen_out_pay and screen_out_slots need each other: the amount, and the maximum number of people"
             lacking = "screen_out_slots" if paid else "screen_out_pay"
@@ -73,7 +75,7 @@ class ProlificCrowd(LinkCrowd):
         from mephisto_tasks.crowds.prolific.quote import Asked, find_workspace, quote_of
 
         name = str(settings.get("provider.requester_name"))
-        reward = cents("task_reward", settings.get("task.task_reward"))
+        reward = cents_of("task_reward", settings.get("task.task_reward"), "Prolific")
         where = (str(settings.get(f"provider.{word}") or "") for word in ("workspace", "project", "currency"))
         with Prolific(read_token(name)) as client:
             pays = find_workspace(client, *where)
@@ -108,9 +110,10 @@ class ProlificCrowd(LinkCrowd):
         return ProlificPayer(data_dir, task_name, requester)
 
     def health(self, data_dir: Path) -> list[crowd.Health]:
-        from mephisto_tasks.crowds.prolific.accounts import health
+        from mephisto_tasks.crowds.prolific.accounts import left_open
 
-        return health(data_dir)
+        found = super().health(data_dir)
+        return [*found, *(left_open(data_dir) if all(one.status == "ok" for one in found) else [])]
 
     def site_states(self, data_dir: Path, task_name: str) -> list[crowd.SiteState]:
         from mephisto_tasks.crowds.prolific.handed_in import states

@@ -124,23 +124,17 @@ class Lists:
         if listed is None:
             return set()
         listed.has("", "")  # reads it again, where it was saved
-        known = known_workers(self._data_dir) if self._has_database else {}
+        known = known_workers(self._data_dir)
         return {known[name].name if name in known else name for name in listed.listed.names}
 
     def _holders(self, qualifications: Iterable[str]) -> set[str]:
-        if not self._has_database:
-            return set()
         return {str(row[1]) for name in qualifications for row in query(self._data_dir, "holders", [name])}
 
     def _workers_of(self, task: str) -> set[str]:
-        if not self._has_database or task not in task_names(self._data_dir):
+        if task not in task_names(self._data_dir):
             return set()
         names = {worker.worker_id: worker.name for worker in known_workers(self._data_dir).values()}
         return {names[work.worker_id] for work in completed_work(self._data_dir, task) if work.done > 0}
-
-    @property
-    def _has_database(self) -> bool:
-        return (self._data_dir / "database.db").is_file()
 
 
 class ProlificBlocks:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from mephisto_tasks.crowds.by_file import compared_approvals
 from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, asking, read_token
@@ -208,14 +209,8 @@ SHORTEST_MESSAGE = 100  # characters that Prolific wants to read with a rejectio
 
 def differences(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
     """Between the ledger's payments and what Prolific says, to the cent."""
-    noted = [one.assignment for one in payments if not one.is_bonus and one.state in ("sent", "confirmed")]
     approved = {one.id for one in there.submissions.values() if one.is_approved}
-    for submission in sorted({*noted} - approved - {""}):
-        yield f"the ledger lists submission {submission} as approved, but Prolific does not"
-    # Of workers who were forgotten the ledger knows how many submissions were approved, and not which.
-    strange = sorted(approved - {*noted})
-    for submission in strange if len(strange) > noted.count("") else ():
-        yield f"Prolific lists submission {submission} as approved (by hand or automatically), but the ledger does not"
+    yield from compared_approvals(payments, approved, "submission", "Prolific")
     yield from _bonuses(there, payments)
     for payment in payments:
         if payment.state == "paying":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +17,7 @@ import httpx
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
-from mephisto_tasks.crowds.crowd import Agree, CrowdError, CrowdSetup, LaunchControl
+from mephisto_tasks.crowds.crowd import Agree, CrowdError, CrowdSetup, LaunchControl, cents_of
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
 from mephisto_tasks.crowds.prolific import arrivals, quote, statuses, store
@@ -23,21 +25,21 @@ from mephisto_tasks.crowds.prolific.accounts import check_name
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, ProlificError, asking, read_token, which_token
 from mephisto_tasks.crowds.prolific.groups import Lists
 from mephisto_tasks.crowds.prolific.market import StudyFollower, find_places, pause_left_over, study_places, transition
-from mephisto_tasks.crowds.prolific.settings import cents
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.storage.results import query
 
 logger = logging.getLogger(__name__)
 
+MARGIN_S = 5 * 60  # Prolific's clock begins at the link, and ours with the unit
 LINK_S = 20.0  # how long our own link may take to answer
 
 
 @dataclass
 class ProlificLaunch(LinkLaunch):
-    _asked: quote.Asked | None = None
+    _asked: quote.Asked = field(init=False, repr=False)  # once it was asked about, as its workspace
     _rules: WorkerRules = field(default_factory=WorkerRules)
-    _workspace: quote.Workspace | None = None
-    _study: store.OurStudy | None = None
+    _workspace: quote.Workspace = field(init=False, repr=False)
+    _study: store.OurStudy = field(init=False, repr=False)  # once it is made
     _was_paused: bool = False
 
     def __post_init__(self) -> None:
@@ -75,14 +77,17 @@ class ProlificLaunch(LinkLaunch):
             self._workspace = quote.find_workspace(
                 self._client, str(settings["workspace"]), str(settings["project"]), str(settings["currency"])
             )
-            screen_out = (cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"]))
+            screen_out = (
+                cents_of("screen_out_pay", settings["screen_out_pay"], "Prolific"),
+                int(settings["screen_out_slots"]),
+            )
             lacks = self._store.lacks(self._workspace.id, store.SCREEN_OUT_FEATURE)
             self._asked = quote.Asked(
                 units=units,
-                reward=cents("task_reward", self.config.mephisto.task.task_reward),
+                reward=cents_of("task_reward", self.config.mephisto.task.task_reward, "Prolific"),
                 minutes=max(1, round(minutes)),
                 screen_out=screen_out if screen_out[1] and not lacks else None,
-                bonus_budget=cents("bonus_budget", settings["bonus_budget"]),
+                bonus_budget=cents_of("bonus_budget", settings["bonus_budget"], "Prolific"),
                 open_first=min(units, self._most_open or units),
                 draft=bool(settings["draft_only"]),
             )
@@ -129,7 +134,6 @@ class ProlificLaunch(LinkLaunch):
         return [one for one in studies if one.account == name and bool(one.study_id) == published]
 
     def _fee(self) -> Decimal | None:
-        assert self._workspace is not None
         for study in reversed(self._store.studies()):
             if study.workspace == self._workspace.id and study.study_id:
                 try:
@@ -156,14 +160,12 @@ class ProlificLaunch(LinkLaunch):
             architect = self.config.mephisto.architect
             local = f"http://127.0.0.1:{architect.get('port') or 3000}"
             remarks += self._have_study(str(architect.get("public_url") or local))
-        assert self._study is not None
         if self.provider.draft_only:
             remarks.append("Nothing is published until you set draft_only=false. Open the draft to see its preview.")
         return remarks
 
     def _body(self, url: str) -> dict[str, Any]:
-        assert self._asked is not None
-        assert self._workspace is not None
+        """What Prolific is sent to make the study."""
         task = self.config.mephisto.task
         made, _ = self._filters()
         groups = [
@@ -177,26 +179,33 @@ class ProlificLaunch(LinkLaunch):
         excluded = (study for task in self._rules.exclude_tasks for study in self._store.studies(task))
         studies = [study.study_id for study in excluded if study.study_id]
         made += [{"filter_id": quote.EARLIER, "selected_values": studies}] if studies else []
-        lacks = self._store.lacks
-        return store.study_body(
-            {"title": task.task_title, "description": task.task_description},
-            self.settings,
-            read_panel(store.PROVIDER),
-            url=url,
-            reward=self._asked.reward,
-            minutes=self._asked.minutes,
-            longest_s=float(task.assignment_duration_in_seconds),
-            places=max(1, self._asked.open_first),
-            most_inside=self._most_inside,
-            filters=made,
-            project=self._workspace.project,
-            screen_out=self._asked.screen_out,
-            signed=bool(self.provider.secure_link) and not lacks(self._workspace.id, store.SIGNED_FEATURE),
-        )
+        minutes, longest_s = self._asked.minutes, float(task.assignment_duration_in_seconds)
+        least = 2 + 2 * minutes + 2 * math.sqrt(minutes)
+        body = {
+            "name": task.task_title,
+            "description": html.escape(str(task.task_description), quote=False),
+            "external_study_url": store.link(url, read_panel(store.PROVIDER)),
+            "prolific_id_option": "url_parameters",
+            "total_available_places": max(1, self._asked.open_first),
+            "estimated_completion_time": minutes,
+            "maximum_allowed_time": math.ceil(max((longest_s + MARGIN_S) / 60, least)),
+            "reward": self._asked.reward,
+            "device_compatibility": list(self.settings["devices"]),
+            "completion_codes": store.new_codes(self._asked.screen_out),
+            "filters": made,
+            "project": self._workspace.project,
+            "submissions_config": {
+                "max_submissions_per_participant": 1,
+                "max_concurrent_submissions": self._most_inside,
+            },
+            "study_labels": list(self.settings["labels"]),
+            "content_warnings": list(self.settings["content_warnings"]),
+        }
+        is_signed = self.provider.secure_link and not self._store.lacks(self._workspace.id, store.SIGNED_FEATURE)
+        return {**body, "is_external_study_url_secure": True} if is_signed else body
 
     @cached_property
     def _lists(self) -> Lists:
-        assert self._workspace is not None
         block = self.config.mephisto.blueprint.get("block_qualification")
         return Lists(self._client, self._workspace.id, self.data_dir, self.task_name, self._rules, block)
 
@@ -222,7 +231,6 @@ class ProlificLaunch(LinkLaunch):
                 self._store.forget(study.mark)
             elif there.status == statuses.PAUSED:
                 transition(self._client, study.study_id, "STOP", (statuses.COMPLETED,))
-        assert self._workspace is not None
         account, workspace = str(self.provider.requester_name), self._workspace
         new = store.OurStudy(
             store.new_mark(self.task_name),
@@ -239,8 +247,7 @@ class ProlificLaunch(LinkLaunch):
 
     def receive(self, db: Any) -> arrivals.ProlificReception:
         visits = self.crowd.mephisto_provider()(db).datastore
-        is_signed = self._study is not None and "is_external_study_url_secure" in self._study.body
-        signed = arrivals.SignedLinks(self._brief) if is_signed else None
+        signed = arrivals.SignedLinks(self._brief) if "is_external_study_url_secure" in self._study.body else None
 
         def studies() -> list[str]:
             return [study.study_id for study in self._store.studies(self.task_name)]
@@ -262,7 +269,6 @@ class ProlificLaunch(LinkLaunch):
 
     @cached_property
     def _hooks(self) -> arrivals.Hooks | None:
-        assert self._workspace is not None
         whose = f"{self.data_dir.resolve()}\n{self.task_name}"
         return arrivals.Hooks(self._client, self._workspace.id, whose) if self.provider.webhooks else None
 
@@ -278,7 +284,6 @@ class ProlificLaunch(LinkLaunch):
         return self._researchers_page()
 
     def _researchers_page(self) -> str:
-        assert self._study is not None
         return arrivals.app_address(f"researcher/workspaces/studies/{self._study.study_id}")
 
     # -- while raters are at work ----------------------------------------------------------------
@@ -286,7 +291,6 @@ class ProlificLaunch(LinkLaunch):
     @contextmanager
     def running(self, control: LaunchControl) -> Iterator[None]:
         self._serve_at(control.url)
-        assert self._study is not None
         if self.provider.draft_only:
             yield
             return
@@ -326,7 +330,6 @@ class ProlificLaunch(LinkLaunch):
                 logger.error("the study may still be open on Prolific: %s. %s", error, pause)
 
     def _serve_at(self, url: str) -> None:
-        assert self._study is not None
         wanted = store.link(url, read_panel(store.PROVIDER))
         if self._study.body["external_study_url"] == wanted:
             return

@@ -12,6 +12,7 @@ from typing import Any
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, asking
+from mephisto_tasks.crowds.prolific.handed_in import major
 from mephisto_tasks.crowds.prolific.store import PROVIDER
 from mephisto_tasks.payments.policy import Quote, QuoteLine, money
 from parlai_humaneval.statistics.core.formatting import counted, sentence
@@ -103,11 +104,11 @@ def quote_of(
     hourly = asked.reward * 60 / asked.minutes
 
     def said(cents: float) -> str:
-        return money(_major(round(cents)), workspace.currency)
+        return money(major(round(cents)), workspace.currency)
 
     refusals, advice, remarks = [], [], []
     if hourly < least:
-        enough = _major(math.ceil(least * asked.minutes / 60))
+        enough = major(math.ceil(least * asked.minutes / 60))
         refusals.append(f"{said(hourly)} an hour is less than Prolific's minimum of {said(least)}")
         minutes = counted(asked.minutes, "minute")
         advice.append(f"set task_reward={enough:.2f} for {minutes}, or minutes=… if an assignment takes less time")
@@ -134,14 +135,14 @@ def quote_of(
         requester=account,
         endpoint=client.base,
         units=asked.units,
-        reward=_major(asked.reward),
+        reward=major(asked.reward),
         fee_share=rewards_fee,
-        bonus_budget=_major(asked.bonus_budget),
+        bonus_budget=major(asked.bonus_budget),
         most_open=asked.open_first,
-        balance=_major(workspace.available),
+        balance=major(workspace.available),
         remark=" ".join(remarks) or None,
         currency=workspace.currency,
-        hourly=_major(round(hourly)),
+        hourly=major(round(hourly)),
         lines=lines,
         facts=facts,
         heading="A draft on Prolific costs nothing. Once published, it costs"
@@ -164,22 +165,18 @@ def _lines(
     lines, share = [], Decimal(0)
     for (kind, words, amount, number), total in zip(parts, totals, strict=True):
         paid, more = amount * number, total - amount * number
-        words = words.format(amount=money(_major(amount), currency))
-        lines.append(QuoteLine(kind=kind, words=words, amount=_major(paid)))
+        words = words.format(amount=money(major(amount), currency))
+        lines.append(QuoteLine(kind=kind, words=words, amount=major(paid)))
         whole = Decimal(more) / paid if paid else Decimal(0)
         share = share or (fee if fee is not None and fee <= whole else whole)
         of_one = int((amount * share).quantize(Decimal(1), ROUND_HALF_UP))
         fees = more if fee is None else min(more, number * of_one)
         is_bonus, vat = kind == "bonus", more - fees
         named = f"Prolific's fee{'' if fee is not None else ' with its tax'} on {kind.replace('_', '-')}s"
-        lines.append(QuoteLine(kind="bonus_fee" if is_bonus else "fee", words=named, amount=_major(fees)))
+        lines.append(QuoteLine(kind="bonus_fee" if is_bonus else "fee", words=named, amount=major(fees)))
         if vat > 0:
-            lines.append(QuoteLine(kind="bonus_fee" if is_bonus else "vat", words="VAT on it", amount=_major(vat)))
+            lines.append(QuoteLine(kind="bonus_fee" if is_bonus else "vat", words="VAT on it", amount=major(vat)))
     return lines, share
-
-
-def _major(cents: int) -> Decimal:
-    return Decimal(cents) / 100
 
 
 def _floor(client: Prolific, workspace: Workspace) -> tuple[int, int]:

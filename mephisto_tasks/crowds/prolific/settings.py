@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-
 from pydantic import Field
 
-from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.crowds.crowd import AccountSettings
 
 
@@ -53,15 +50,3 @@ class ProlificSettings(AccountSettings):
     clock."""
     webhooks: bool = False
     """Have Prolific notify the launch of changes immediately. The launch asks every ten seconds in any case."""
-
-
-def cents(name: str, value: object) -> int:
-    """An amount of the settings in hundredths, as Prolific counts. Raises ConfigError."""
-    try:
-        hundredths = Decimal(str(value)) * 100
-    except InvalidOperation:
-        hundredths = Decimal("NaN")
-    if not hundredths.is_finite() or hundredths < 0 or hundredths != int(hundredths):
-        advice = "use at most two decimals, such as 1.50"
-        raise ConfigError(f"{name}={value} is not an amount that Prolific can pay", try_=advice)
-    return int(hundredths)

@@ -3,9 +3,7 @@ there once, whatever answer is lost."""
 
 from __future__ import annotations
 
-import html
 import json
-import math
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -122,56 +120,17 @@ COMPLETE, BY_HAND, NO_CONSENT = "complete", "by_hand", "no_consent"
 TURNED_AWAY, SCREENED_OUT = "turned_away", "screened_out"
 """Kinds of completion codes. All but :data:`BY_HAND` are used by our server and never reach a browser; that one is for when
 Prolific does not answer. Who is turned away is asked to return; who is screened out is paid at once."""
-MARGIN_S = 5 * 60  # Prolific's clock begins at the link, and ours with the unit
 LISTED_LATE_S = 3.0  # a study may be made, and not listed yet
 SCREEN_OUT_FEATURE, SIGNED_FEATURE = "fixed screen-out payments", "signed links"
-
-
-def study_body(
-    words: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    panel: PanelFile,
-    *,
-    url: str,
-    reward: int,
-    minutes: int,
-    longest_s: float,
-    places: int,
-    most_inside: int,
-    filters: Sequence[Mapping[str, Any]],
-    project: str,
-    screen_out: tuple[int, int] | None,
-    signed: bool,
-) -> dict[str, Any]:
-    """What Prolific is sent to make a study, with codes of its own; amounts in cents. ``minutes``: that a unit takes;
-    ``longest_s``: that a rater may take; ``places``: open at first; ``most_inside``: people at once; ``screen_out``:
-    amount and number of payments to raters who fail the practice; ``signed``: links are signed."""
-    least = 2 + 2 * minutes + 2 * math.sqrt(minutes)
-    body: dict[str, Any] = {
-        "name": words["title"],
-        "description": html.escape(str(words["description"]), quote=False),
-        "external_study_url": link(url, panel),
-        "prolific_id_option": "url_parameters",
-        "total_available_places": places,
-        "estimated_completion_time": minutes,
-        "maximum_allowed_time": math.ceil(max((longest_s + MARGIN_S) / 60, least)),
-        "reward": reward,
-        "device_compatibility": list(settings["devices"]),
-        "completion_codes": _codes(screen_out),
-        "filters": list(filters),
-        "project": project,
-        "submissions_config": {"max_submissions_per_participant": 1, "max_concurrent_submissions": most_inside},
-        "study_labels": list(settings["labels"]),
-        "content_warnings": list(settings["content_warnings"]),
-    }
-    return {**body, "is_external_study_url_secure": True} if signed else body
 
 
 def link(url: str, panel: PanelFile) -> str:
     return f"{url.rstrip('/')}/?{panel.link}"
 
 
-def _codes(screen_out: tuple[int, int] | None) -> list[dict[str, Any]]:
+def new_codes(screen_out: tuple[int, int] | None) -> list[dict[str, Any]]:
+    """Completion codes of a study; ``screen_out``: cents and number of payments to raters who fail the practice."""
+
     def code(kind: str, code_type: str, action: str, actor: str = "researcher", **more: Any) -> dict[str, Any]:
         made = f"{kind[:2].upper()}{secrets.token_hex(6).upper()}"
         return {"code": made, "code_type": code_type, "actor": actor, "actions": [{"action": action, **more}]}

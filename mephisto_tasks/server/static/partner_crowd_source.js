@@ -27,7 +27,6 @@ function getAgentRegistration() {
     worker_name: partnerName,
     agent_registration_id: `partner-${partnerName}`,
     assignment_id: "partner",
-    provider_type: "mock",
   };
 }
 

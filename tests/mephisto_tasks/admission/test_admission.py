@@ -19,19 +19,10 @@ from mephisto_tasks.admission import admission as eligibility
 from mephisto_tasks.admission import identity
 from mephisto_tasks.admission.admission import Admission, load_eligibility, study_admission
 from mephisto_tasks.admission.browsers import FILE, BrowserBook, Shown
-from mephisto_tasks.admission.visits import (
-    GO_ON_THERE,
-    ClaimPolicy,
-    Outcome,
-    Refusal,
-    Rule,
-    Stage,
-    UnitWords,
-    Visitor,
-    filled,
-)
+from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Outcome, Refusal, Rule, Stage, Visitor
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.control.snapshot import Presence
+from mephisto_tasks.session.study import UnitWords, filled
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, CONSENTS, REFUSALS, blocked_here, keep_blocked
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
@@ -57,7 +48,6 @@ class Launch:
             payment=SimpleNamespace(practice=0.0),
         )
     )
-    unit_words: UnitWords = field(default_factory=UnitWords)
     remaining: int = 1
     paused: bool = False
     left: Mapping[str, object] = field(default_factory=dict)
@@ -72,6 +62,9 @@ class Launch:
     presence: Presence = field(default_factory=Presence)
     workers: list[Any] = field(default_factory=list)
     barred: list[Any] = field(default_factory=list)
+
+    def in_words(self, text: str) -> str:
+        return filled(text, UnitWords())
 
     def availability(self, worker: str) -> str:
         return self.stands
@@ -234,17 +227,17 @@ CASES = [
     Case(
         "practice_failed",
         lambda house: fail_practice(house.worker, "practice"),
-        eligibility.PRACTICE_FAILED,
+        eligibility.PHRASES["practice_failed"],
         "registers",
     ),
     Case("block_list", House.bar, eligibility.BLOCKED, "registers"),
     Case("all_done", _set(remaining=0), eligibility.ALL_DONE),
     Case("paused", _set(paused=True), eligibility.PAUSED, outcome=None, passes=True),
-    Case("went_on", _set(went_on=True), eligibility.WENT_ON),
-    Case("all_taken", _set(), eligibility.ALL_TAKEN, passes=True),
+    Case("went_on", _set(went_on=True), eligibility.PHRASES["went_on"]),
+    Case("all_taken", _set(), eligibility.PHRASES["all_taken"], passes=True),
     Case("busy", _set(stands="busy"), identity.BUSY, outcome=None, passes=True),
     Case("done_all", _set(stands="done_all"), eligibility.DONE_ALL),
-    Case("interrupted", _set(stands="interrupted"), eligibility.INTERRUPTED, outcome=None, passes=True),
+    Case("interrupted", _set(stands="interrupted"), eligibility.PHRASES["interrupted"], outcome=None, passes=True),
 ]
 
 
@@ -255,7 +248,7 @@ def test_each_refusal_says_what_it_says_and_keeps_no_place(house: House, case: C
     for _ in "twice":
         refusal = house.admission.decide(house.comes() if case.stage == "arrives" else house.is_(case.stage))
         assert refusal is not None
-        assert (refusal.kind, refusal.words) == (case.kind, filled(case.words or "", house.launch.unit_words))
+        assert (refusal.kind, refusal.words) == (case.kind, house.launch.in_words(case.words or ""))
         assert (refusal.outcome, refusal.passes, refusal.turns_away) == (case.outcome, case.passes, case.turns_away)
     assert _held(house) == held, "no browser holds anything that it did not hold"
     logged = REFUSALS.read(house.data_dir, TASK)
@@ -310,7 +303,7 @@ def test_an_agreement_is_written_down_when_the_worker_is_known(house: House) -> 
 def test_a_browser_that_shows_nothing_cannot_be_known_again(house: House) -> None:
     refusal = house.admission.decide(house.comes(Shown(frozenset())))
     assert refusal is not None
-    assert (refusal.title, refusal.words) == (identity.KEEPS_NOTHING, identity.NOTHING_SHOWN)
+    assert (refusal.title, refusal.words) == (identity.KEEPS_NOTHING, identity.PHRASES["nothing_shown"])
 
 
 def test_a_rule_of_your_own_is_one_class_and_one_line(house: House) -> None:

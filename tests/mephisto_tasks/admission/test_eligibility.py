@@ -11,7 +11,7 @@ from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.admission.admission import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, load_eligibility
+from mephisto_tasks.admission.admission import DONE_ALL, DONE_ALL_ACROSS, PHRASES, SEEN_BEFORE, load_eligibility
 from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.crowds.registry import crowd_in
 from mephisto_tasks.launch.config import compose_config
@@ -98,7 +98,7 @@ def test_lists_by_id_and_by_pseudonym(data_dir: Path, db: Any, tmp_path: Path) -
     (tmp_path / "allowed.txt").write_text(f"{whole}\nhalf\n")
     (tmp_path / "barred.txt").write_text("new\n")
     allow, block = str(tmp_path / "allowed.txt"), str(tmp_path / "barred.txt")
-    uninvited = "allow_list", NOT_INVITED
+    uninvited = "allow_list", PHRASES["not_invited"]
     assert refused(data_dir, db, allow_list=allow) == {"idle": uninvited, "new": uninvited}
     assert [kind for kind, _ in refused(data_dir, db, block_list=block).values()] == ["block_list"]
     with pytest.raises(ConfigError, match="names 2 workers who are in allow_list"):

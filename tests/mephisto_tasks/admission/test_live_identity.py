@@ -17,11 +17,11 @@ from mturk_hands import Turker, mturk_at_home, on_mturk_beside
 from mephisto_tasks.admission import browsers
 from mephisto_tasks.admission import identity as waiting_room
 from mephisto_tasks.admission.browsers import FILE
-from mephisto_tasks.admission.identity import DAMAGED, OTHER_BROWSER, STUDY_OVER_TITLE
+from mephisto_tasks.admission.identity import OTHER_BROWSER, PHRASES, STUDY_OVER_TITLE
 from mephisto_tasks.admission.visits import GO_ON_THERE
 from mephisto_tasks.crowds.link.crowd import GIVEN_BACK, RETURNED_NOW
-from mephisto_tasks.crowds.mturk.crowd import GO_ON_THERE_ON_MTURK
-from mephisto_tasks.crowds.panels.crowd import GO_ON_THERE_BY_PANEL
+from mephisto_tasks.crowds.mturk import crowd as mturk_crowd
+from mephisto_tasks.crowds.panels import crowd as panel_crowd
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.security import COOKIE, Browser
 from mephisto_tasks.simulation.page_client import PageClient
@@ -142,7 +142,7 @@ async def test_start_gives_signed_ids_which_do_not_count_without_their_signature
     name, assignment = ids["worker_id"], ids["assignment_id"]
     for signature in ({}, {"signature": "A" * 43}, {"signature": ids["sig"][:-1]}):
         told = await ask(run, worker_name=name, assignment_id=assignment, **signature)
-        assert told["failure_reason"] == DAMAGED
+        assert told["failure_reason"] == PHRASES["damaged"]
     mine = Browser()
 
     def page(browser: Browser, **data: str) -> PageClient:
@@ -154,7 +154,9 @@ async def test_start_gives_signed_ids_which_do_not_count_without_their_signature
         assert (await client.register())["agent_id"] is not None
     async with page(Browser(), signature=ids["sig"]) as client:  # the whole address, copied
         assert (await client.register())["title"] == OTHER_BROWSER
-    assert (await ask(run, worker_name="typed", assignment_id="a", signature=ids["sig"]))["failure_reason"] == DAMAGED
+    assert (await ask(run, worker_name="typed", assignment_id="a", signature=ids["sig"]))["failure_reason"] == PHRASES[
+        "damaged"
+    ]
 
 
 async def test_a_browser_is_known_again_after_a_kill_and_another_one_still_refused(
@@ -252,7 +254,10 @@ async def test_a_participant_of_a_panel_is_one_browser_whoever_knows_their_ids(s
                 async with _page(run, "ann", session, stranger) as other:
                     for purpose in ("look", "begin", "decline", "give_back"):
                         told = await other.register(purpose)
-                        assert (told["title"], told["failure_reason"]) == (OTHER_BROWSER, GO_ON_THERE_BY_PANEL)
+                        assert (told["title"], told["failure_reason"]) == (
+                            OTHER_BROWSER,
+                            panel_crowd.PHRASES["go_on_there_by_panel"],
+                        )
                         assert (told["agent_id"], told.get("redirect")) == (None, None)
             async with _page(run, "ann", "s1", ann) as again:
                 assert (await again.register("look"))["agent_id"] == page.agent_id
@@ -276,7 +281,10 @@ async def test_a_hit_belongs_to_the_browser_that_opened_it(tmp_path: Path, monke
                 state = await turker.talk_until("choose", turn=1)
                 ids = {"worker_name": turker.worker, "assignment_id": turker.assignment.id}
                 told = await ask(run, **ids, hit_id=turker.assignment.hit.id)
-                assert (told["title"], told["failure_reason"]) == (OTHER_BROWSER, GO_ON_THERE_ON_MTURK)
+                assert (told["title"], told["failure_reason"]) == (
+                    OTHER_BROWSER,
+                    mturk_crowd.PHRASES["go_on_there_on_mturk"],
+                )
                 assert told["agent_id"] is None
                 told = await ask(run, **ids, hit_id=turker.assignment.hit.id, agent_registration_id="made up")
                 assert told["agent_id"] is None
@@ -304,7 +312,6 @@ async def test_what_a_worker_left_goes_on_in_their_own_browser_alone(
                     worker_id=turker.worker,
                     assignment_id=assignment,
                     provider_data={"hit_id": turker.assignment.hit.id},
-                    provider_type="mturk",
                     browser=browser,
                 )
 

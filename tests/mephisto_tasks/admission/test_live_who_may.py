@@ -17,14 +17,7 @@ from live import TASK, Rater, config_of, eventually, good_replies, launch, launc
 from omegaconf import OmegaConf
 
 from mephisto_tasks.adapter.blueprint import build_study
-from mephisto_tasks.admission.admission import (
-    BLOCKED,
-    DONE_ALL,
-    DONE_ALL_ACROSS,
-    PRACTICE_AGAIN,
-    PRACTICE_FAILED,
-    SEEN_BEFORE,
-)
+from mephisto_tasks.admission.admission import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, PHRASES, SEEN_BEFORE
 from mephisto_tasks.admission.identity import BUSY, OTHER_BROWSER
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import announce
@@ -174,7 +167,7 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
         await rater.client.submit_onboarding()
     refused = await refusal(run, "clumsy", "2")
     again = f"parlai-humaneval workers reset-practice {name} --task-name {run.task_name} --data-dir {run.data_dir}"
-    assert str(refused) == f"{PRACTICE_FAILED} {t(PRACTICE_AGAIN, command=again)}"
+    assert str(refused) == f"{PHRASES['practice_failed']} {t(PHRASES['practice_again'], command=again)}"
     assert (
         command(run, "reset-practice", name, "--task-name", run.task_name).output
         == f"{name} can try the practice round again.\n"
@@ -211,8 +204,8 @@ async def test_who_failed_the_practice_reads_so_however_soon_they_come_back(
         await rater.client.submit_onboarding()
     assert pool.onboarding_agents, "it is still held"
     async with Rater(run, "hasty") as reloaded:
-        assert str(reloaded.client.refused).startswith(PRACTICE_FAILED)
-    assert str(await refusal(run, "hasty", "2")).startswith(PRACTICE_FAILED)
+        assert str(reloaded.client.refused).startswith(PHRASES["practice_failed"])
+    assert str(await refusal(run, "hasty", "2")).startswith(PHRASES["practice_failed"])
     run.live_run.loop_wrap.loop.call_soon_threadsafe(let_go.set)
     await eventually(lambda: not pool.onboarding_agents)
 
@@ -315,6 +308,6 @@ async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path
         connection.execute("UPDATE onboarding_agents SET status = 'onboarding'")
         connection.execute("DELETE FROM granted_qualifications")
     async with launch_beside(tmp_path, onboarding_qualification=PRACTICE) as run:
-        assert str(await refusal(run, "clumsy", "2")).startswith(PRACTICE_FAILED)
+        assert str(await refusal(run, "clumsy", "2")).startswith(PHRASES["practice_failed"])
     assert command(run, "reset-practice", name, "--task-name", TASK).exit_code == 0
     assert tries_used() == []

@@ -24,11 +24,11 @@ from judging_hands import (
 )
 from live import TASK, eventually
 
-from mephisto_tasks.admission.admission import GIVEN_ON
-from mephisto_tasks.admission.visits import AWAY, PAUSED, filled
+from mephisto_tasks.admission.admission import PHRASES
 from mephisto_tasks.annotation.study import GO_ON, JUDGING, JUDGING_PAIRS
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.session.study import AWAY, PAUSED, filled
 from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.records import JudgementRecord
 from parlai_humaneval.schema.steps import EndStep
@@ -267,4 +267,4 @@ async def test_who_has_seen_everything_is_invited_back_as_long_as_nobody_else_ha
         async with Judge(run, "other") as other:
             await other.state()
             async with Judge(run, "idler", "again") as rater:
-                assert rater.client.refused == filled(GIVEN_ON, JUDGING)
+                assert rater.client.refused == filled(PHRASES["given_on"], JUDGING)

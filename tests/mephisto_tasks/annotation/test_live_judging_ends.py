@@ -10,10 +10,10 @@ from judging_hands import Judge, agent_status, judgements, one_unit, study_besid
 from live import Rater, eventually, rows
 from test_live_judging_breaks import dialogues_of, pairs, segments, wholes
 
-from mephisto_tasks.admission.admission import ALL_DONE, ALL_TAKEN, DONE_ALL
-from mephisto_tasks.admission.visits import NOTHING_LEFT, THANKS, filled
+from mephisto_tasks.admission.admission import ALL_DONE, DONE_ALL, PHRASES
 from mephisto_tasks.annotation.study import JUDGING_PAIRS
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.session.study import NOTHING_LEFT, THANKS, filled
 from parlai_humaneval.schema.steps import EndStep
 
 
@@ -52,7 +52,7 @@ async def test_everything_is_taken_and_then_done(tmp_path: Path) -> None:
         async with Judge(run, "works") as rater:
             await rater.state()
             async with Judge(run, "late") as late:
-                assert late.client.refused == filled(ALL_TAKEN, JUDGING_PAIRS)
+                assert late.client.refused == filled(PHRASES["all_taken"], JUDGING_PAIRS)
             await rater.answer_somehow()
             await rater.answer_somehow()
             async with Judge(run, "later") as late:
@@ -85,7 +85,7 @@ async def test_nobody_is_left_with_an_empty_page(tmp_path: Path) -> None:
                 filled(NOTHING_LEFT[1], JUDGING_PAIRS),
             )
         else:
-            assert details["failure_reason"] == filled(ALL_TAKEN, JUDGING_PAIRS)
+            assert details["failure_reason"] == filled(PHRASES["all_taken"], JUDGING_PAIRS)
         await quick.whole_unit()
         await eventually(run.is_done)
         for rater in raters:

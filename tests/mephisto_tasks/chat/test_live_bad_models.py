@@ -18,9 +18,9 @@ from click.testing import CliRunner
 from hands import always, by_model, cards
 from live import Launch, Rater, eventually, records
 
-from mephisto_tasks.admission.visits import STOPPED, UnitWords, filled
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.launch.running import RunningStudy, StudyBroken
+from mephisto_tasks.session.study import STOPPED, UnitWords, filled
 from parlai_humaneval.schema.steps import EndStep, PageState
 
 SERVER = Path(__file__).resolve().parents[3] / "examples" / "own_server"

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
-from mephisto_tasks.admission.admission import DONE_ALL, GIVEN_ON
+from mephisto_tasks.admission.admission import DONE_ALL, PHRASES
 from mephisto_tasks.admission.identity import BUSY
-from mephisto_tasks.admission.visits import AWAY, THANKS, UnitWords, filled
 from mephisto_tasks.launch import running
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.router import OTHER_WINDOW
+from mephisto_tasks.session.study import AWAY, THANKS, UnitWords, filled
 from mephisto_tasks.simulation.page_client import PageError
 from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval.schema.steps import EndStep, MessageStep
@@ -113,7 +113,7 @@ async def test_who_leaves_keeps_complete_turns_and_the_work_is_given_out_again(s
             await other.talk_until("choose", turn=1)
             for assignment in (None, "another"):
                 async with Rater(run, "leaver", assignment) as rater:
-                    assert rater.client.refused == filled(GIVEN_ON, UnitWords())
+                    assert rater.client.refused == filled(PHRASES["given_on"], UnitWords())
             await other.finish()
         await eventually(run.is_done)
         assert sorted(record.status for record in records(run)) == ["complete", "partial"]

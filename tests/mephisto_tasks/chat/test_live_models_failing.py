@@ -12,9 +12,9 @@ import scripted_models
 from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
 from mephisto_tasks.admission.admission import PAUSED
-from mephisto_tasks.admission.visits import STOPPED
 from mephisto_tasks.chat.turn import PARTNER_SLOW
 from mephisto_tasks.launch.running import StudyBroken
+from mephisto_tasks.session.study import STOPPED
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, WaitStep

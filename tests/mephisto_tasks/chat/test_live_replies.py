@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from hands import Hands, always, by_model, cards, heard_by
 from live import Launch, Rater, eventually, records, threads_of_launches
 
-from mephisto_tasks.admission.visits import STOPPED, UnitWords, filled
 from mephisto_tasks.cli.launch import launch
+from mephisto_tasks.session.study import STOPPED, UnitWords, filled
 from parlai_humaneval.schema.steps import EndStep
 
 FOUR = ["alpha", "beta", "gamma", "delta"]

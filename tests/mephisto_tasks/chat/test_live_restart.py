@@ -33,11 +33,11 @@ from mephisto.data_model.agent import OnboardingAgent
 from mephisto_tasks.adapter import operator
 from mephisto_tasks.adapter.operator import REGISTERING_AT_ONCE
 from mephisto_tasks.admission.admission import EligibilityRule
-from mephisto_tasks.admission.visits import PAUSED, Refusal, Visitor
+from mephisto_tasks.admission.visits import Refusal, Visitor
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.launch.launch import run_launch
 from mephisto_tasks.server.thread import PortInUse
-from mephisto_tasks.session.study import WHERE_YOU_WERE
+from mephisto_tasks.session.study import PAUSED, WHERE_YOU_WERE
 from mephisto_tasks.storage.locks import AlreadyRunning
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.schema.steps import EndStep

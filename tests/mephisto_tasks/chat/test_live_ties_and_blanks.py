@@ -8,7 +8,7 @@ import scripted_models
 from hands import Hands, always, by_model, cards, heard_by, picked_models, texts
 from live import Launch, Rater, eventually, records
 
-from mephisto_tasks.admission.visits import STOPPED, UnitWords, filled
+from mephisto_tasks.session.study import STOPPED, UnitWords, filled
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, MessageStep
 from parlai_humaneval.tables.build import tables

@@ -13,11 +13,10 @@ import scripted_models
 from hands import Hands, texts
 from live import Launch, eventually, records
 
-from mephisto_tasks.admission.visits import AWAY, PAUSED, STOPPED, conversations, filled
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy
-from mephisto_tasks.session.study import WHERE_YOU_WERE
+from mephisto_tasks.session.study import AWAY, PAUSED, STOPPED, WHERE_YOU_WERE, conversations, filled
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.schema.records import DialogueRecord
 from parlai_humaneval.schema.steps import EndStep, PageState

@@ -17,8 +17,6 @@ from scripted_models import zoo_file
 
 from mephisto_tasks.adapter import task_launcher as launcher
 from mephisto_tasks.admission.admission import ALL_DONE, PAUSED
-from mephisto_tasks.admission.visits import ALL_DONE as NOTHING_MORE
-from mephisto_tasks.admission.visits import UnitWords, filled
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.control.orders import (
@@ -37,6 +35,8 @@ from mephisto_tasks.crowds.crowd import Market
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.session.study import ALL_DONE as NOTHING_MORE
+from mephisto_tasks.session.study import UnitWords, filled
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main

@@ -105,7 +105,7 @@ async def test_a_session_belongs_to_one_person(start: Launch) -> None:
     async with start(overrides=LINK) as run, Participant(run, "ann", "s1") as ann:
         await ann.state()
         async with Participant(run, "eve", "s1") as eve:
-            assert eve.client.refused == reception.OTHER_PERSON
+            assert eve.client.refused == reception.PHRASES["other_person"]
         assert rows(run.data_dir, "SELECT worker_name FROM workers") == [("prolific:ann",)]
 
 
@@ -138,7 +138,9 @@ async def test_a_failed_practice_is_screened_out(start: Launch) -> None:
         assert "S2OUT" not in texts_of(state)
         await ann.client.submit_onboarding()
         # To return the task would be to give up what the panel pays for the practice.
-        assert ann.client.refused == explain.PRACTICE_FAILED.replace("return the task", "go back to Prolific")
+        assert ann.client.refused == explain.PHRASES["practice_failed"].replace(
+            "return the task", "go back to Prolific"
+        )
         assert ann.redirect == COMPLETE + "S2OUT"
         assert statuses(run) == [("ann", "session-of-ann", "screened_out")]
 

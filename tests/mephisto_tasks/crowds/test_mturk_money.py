@@ -126,7 +126,7 @@ def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("mephisto.task.task_reward=0.505", "whole cents"),
+        ("mephisto.task.task_reward=0.505", "at most two decimals"),
         ("mephisto.task.task_reward=-1", "task_reward: must be 0.0 or more"),
         ("mephisto.provider.bonus_budget=-1", "bonus_budget: must be 0.0 or more"),
         ("mephisto.task.assignment_duration_in_seconds=5", "assignment_duration_in_seconds: must be 30 or more"),
@@ -220,7 +220,9 @@ def test_requesters_by_the_environment(mturk: StandIn, data_dir: Path) -> None:
     assert checked.output.count(f"balance $10.00, at {mturk.url}") == 2
     read = json.loads(requesters(data_dir, "check", "lab", "--json").stdout)
     assert (read[0]["provider"], read[0]["balance"], read[0]["wrong"]) == ("mturk", "10.00", None)
-    assert any(f"requester lab: balance $10.00, at {mturk.url}" == finding.found for finding in providers(data_dir))
+    assert any(
+        f"requester lab (mturk): balance $10.00, at {mturk.url}" == finding.found for finding in providers(data_dir)
+    )
 
 
 def test_a_check_that_fails(mturk: StandIn, data_dir: Path) -> None:

@@ -1,44 +1,58 @@
-"""Only a crowd's own folder and the registry know which crowds there are: no name of one is anywhere else in code."""
+"""Only a crowd's own folder and the registry know which crowds there are: no name of one is anywhere else in code.
+
+What counts as a name: the word of ``place=…``, Mephisto's type in databases, a panel's name, and the name of a site. What
+counts as code: every identifier and string of a program (in comparisons, defaults, keys and docstrings alike), every
+script, template, query and settings file of the two packages, and every import of a crowd's folder. What does not: comments,
+tests, examples and documentation pages. Help in ``commands.yaml`` is for people, too; there a crowd may be named by a
+command for something that only crowds with an ability have, and only crowds with that ability.
+"""
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import mephisto_tasks
 import parlai_humaneval
+from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.panels.panel import panel_names
 from mephisto_tasks.crowds.registry import FOLDERS, crowds
-from parlai_humaneval.cli import COMMANDS
 
 ROOTS = (Path(mephisto_tasks.__file__).parent, Path(parlai_humaneval.__file__).parent)
-PAGE = ROOTS[0] / "webapp" / "src"
+CROWDS = ROOTS[0] / "crowds"
 STORED = {
-    "crowds/registry.py": "the folders of this package",
-    "crowds/mturk/settings.py": "the notice of Amazon's closing says where to go instead",
-    "storage/provider_names.py": "the stored names themselves",
-    "cli/import_data.py": "results as requesters of the site download them, which can be imported",
-    "importers/units.py": "ParlAI's own mark of workers in its old files",
+    ("config/names.py", "local"): "a conf that users type is called so, too",
+    ("config/hydra_configs/conf/live.yaml", "local"): "where raters come from unless a launch says it",
+    ("config/hydra_configs/conf/static.yaml", "local"): "the same",
+    ("cli/invite.py", "link"): "a column and a JSON key that users read",
+    ("cli/import_data.py", "mturk"): "results as requesters of the site download them, which can be imported",
+    ("importers/units.py", "mturk"): "ParlAI's own mark of workers in its old files",
+    ("data/releases.yaml", "mturk"): "columns of published data",
+    ("data/releases.yaml", "mechanical turk"): "the site where results can be downloaded",
+    ("report/methods.yaml", "hit"): "what a paper did",
+    ("data/disclosures.yaml", "sona"): "Turkish",
 }
-"""File → why names of old runs, or of published ones, are in it."""
-COMMANDS_OF_A_CROWD = {
-    "cli/invite.py": "invitations",
-    "cli/pay.py": "panels",
-    "cli/demo.py": "invitations",
-    "cli/workers.py": "panels",
+"""File and name → why it stays there: stored names of old runs, published ones, and other words. It may only shrink."""
+NAMED_IN_CROWDS = {
+    "registry.py": "the folders of this package",
+    "mturk/settings.py": "where to go now that it is closed",
 }
-"""Commands for something that only these crowds have: links for people, and a panel's list of submissions."""
+"""The same of a whole file among the crowds."""
+ABILITIES: dict[str, Callable[[Crowd], object]] = {"invite": lambda crowd: crowd.invitations(Path(), "a study")}
+"""Command → the ability that it needs; its help may name the crowds that have it."""
 HOMES: dict[str, set[str]] = defaultdict(set)
 """Name → folders of the crowds that are called so."""
 for crowd in crowds():
     for known in (crowd.place, crowd.provider_type):
         HOMES[known].add(type(crowd).__module__.split(".")[2])
+HOMES["link"].add("link")  # what these crowds share
 for known in panel_names():
     HOMES[known] |= {"panels", known}  # a panel with a service of its own has a folder, too
 SITES = re.compile(
@@ -46,13 +60,22 @@ SITES = re.compile(
     re.IGNORECASE,
 )
 """“HIT” is a site's word; “hit” is anybody's."""
-PLACE = re.compile(rf"place=({'|'.join(sorted({crowd.place for crowd in crowds()}, key=len, reverse=True))})\b")
-PROVIDERS = {crowd.provider_type for crowd in crowds()}
+PLACE = re.compile(
+    rf"\bplace(?:=|: )({'|'.join(sorted({crowd.place for crowd in crowds()}, key=len, reverse=True))})\b"
+)
+NAMES = {name for crowd in crowds() for name in (crowd.place, crowd.provider_type)}
 """As strings of their own: “link” in a sentence is a link."""
 ANYWHERE = re.compile(
-    rf"{SITES.pattern}|{PLACE.pattern}|[rbf\"'}}]({'|'.join(map(re.escape, PROVIDERS))})[rbf\"'{{]", re.IGNORECASE
+    rf"{SITES.pattern}|{PLACE.pattern}|[rbf\"'}}]({'|'.join(map(re.escape, NAMES))})[rbf\"'{{]", re.IGNORECASE
 )
 """No program without it names a crowd."""
+COMMENTS = {
+    (".yaml", ".yml"): r"(?m)(^|\s)#.*$",
+    (".sql",): r"--.*",
+    (".js", ".ts", ".tsx", ".css"): r"(?s)/\*.*?\*/|(?<![:\w])//[^\n]*",
+    (".html", ".j2", ".jinja"): r"(?s)<!--.*?-->|\{#.*?#\}",
+}
+"""Suffixes of all that is neither Python nor documentation → its comments."""
 
 
 def names_in(text: str) -> Iterator[tuple[int, str]]:
@@ -66,27 +89,43 @@ def names_in(text: str) -> Iterator[tuple[int, str]]:
         for match in (*SITES.finditer(token.string), *PLACE.finditer(token.string)):
             yield token.start[0], match[match.lastindex or 0]
         word = token.string.strip("rbf\"'")
-        if token.type in strings and word in PROVIDERS:
+        if token.type in strings and word in NAMES:
             yield token.start[0], word
 
 
-def names_on_the_page(text: str) -> Iterator[tuple[int, str]]:
-    """The same in a script of the raters' page, which has no business with Mephisto's types either."""
-    code = re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
-    for number, line in enumerate(code.splitlines(), 1):
-        for match in re.finditer(rf"{SITES.pattern}|provider_type|\bmock\b", line.partition("// ")[0], re.IGNORECASE):
-            yield number, match[0]
+def names_in_other(text: str, suffix: str) -> Iterator[tuple[int, str]]:
+    """The same of a script, template, query or file of settings. No page has any business with Mephisto's types."""
+    (comments,) = (pattern for suffixes, pattern in COMMENTS.items() if suffix in suffixes)
+    code = re.sub(comments, lambda comment: "\n" * comment[0].count("\n"), text)
+    types = r"|provider_type|\bmock\b" if suffix in (".js", ".ts", ".tsx", ".html") else ""
+    wanted = rf"{SITES.pattern}|{PLACE.pattern}{types}"
+    for match in re.finditer(wanted, code, re.IGNORECASE):
+        yield code.count("\n", 0, match.start()) + 1, match[match.lastindex or 0]
+
+
+def imports_in(text: str, folders: set[str]) -> Iterator[tuple[int, str]]:
+    """Line and folder of every import of one of these folders among the crowds, in functions and for types alike."""
+    for node in ast.walk(ast.parse(text)) if "crowds" in text else ():
+        modules = [each.name for each in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+        if isinstance(node, ast.ImportFrom):
+            modules = [f"{node.module or ''}.{name}" for name in modules]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            modules = [node.value]  # for ``import_module``
+        for module in modules:
+            found = re.match(r"(?:mephisto_tasks)?\.?crowds\.(\w+)", module)
+            if found and found[1] in folders:
+                yield getattr(node, "lineno", 0), found[1]
 
 
 def names_in_commands(text: str) -> Iterator[tuple[int, str]]:
-    """Line and name of every crowd in a ``commands.yaml`` that the command's own module may not name."""
-    folder: str | None = None
+    """Line and name of every crowd in a ``commands.yaml`` that has not the ability for which there is the command."""
+    able: set[str] = set()
     for number, line in enumerate(text.splitlines(), 1):
         if command := re.match(r"[\w-]+", line):
-            module = COMMANDS.get(command[0], "").partition(":")[0]
-            folder = COMMANDS_OF_A_CROWD.get(f"cli/{module.rpartition('.')[2]}.py")
+            has = ABILITIES.get(command[0], lambda crowd: None)
+            able = {type(crowd).__module__.split(".")[2] for crowd in crowds() if has(crowd) is not None}
         for match in (*SITES.finditer(line), *PLACE.finditer(line)):
-            if folder not in homes(match[match.lastindex or 0]):
+            if not able & homes(match[match.lastindex or 0]):
                 yield number, match[match.lastindex or 0]
 
 
@@ -94,30 +133,44 @@ def homes(word: str) -> set[str]:
     return HOMES.get(word.lower(), {"mturk"})
 
 
-def found() -> list[str]:
-    places = []
+def found() -> Iterator[tuple[str, int, str]]:
+    """File (below its package), line and name, wherever a crowd is named outside its folder."""
     for root in ROOTS:
-        for path in sorted(root.rglob("*.py")):
+        for path in sorted(path for path in root.rglob("*") if path.suffix == ".py" or _is_other_code(path)):
             name = path.relative_to(root).as_posix()
-            folder = name.split("/")[1] if name.startswith("crowds/") else COMMANDS_OF_A_CROWD.get(name)
-            for line, word in names_in(path.read_text(encoding="utf-8")) if name not in STORED else ():
-                if folder not in homes(word):
-                    places.append(f"{root.name}/{name}:{line}: {word}")
-    for path in sorted(PAGE.rglob("*.ts*")):
-        if not path.match("*.test.*") and "test" not in path.parts:
-            named = names_on_the_page(path.read_text(encoding="utf-8"))
-            places += [f"{path.relative_to(PAGE).as_posix()}:{line}: {word}" for line, word in named]
-    for root in ROOTS:
-        described = names_in_commands((root / "cli" / "commands.yaml").read_text(encoding="utf-8"))
-        places += [f"{root.name}/cli/commands.yaml:{number}: {word}" for number, word in described]
-    for path in sorted((ROOTS[0] / "config").rglob("*.yaml")):
-        code = "\n".join(line.partition("#")[0] for line in path.read_text(encoding="utf-8").splitlines())
-        places += [f"{path.name}: {match[0]}" for match in SITES.finditer(f"{path.stem}\n{code}")]
-    return list(dict.fromkeys(places))
+            if name.startswith("crowds/") and path.relative_to(CROWDS).as_posix() in NAMED_IN_CROWDS:
+                continue
+            text = path.read_text(encoding="utf-8")
+            if path.name == "commands.yaml":
+                named = names_in_commands(text)
+            else:
+                named = names_in(text) if path.suffix == ".py" else names_in_other(text, path.suffix)
+            folder = name.split("/")[1] if name.startswith("crowds/") else ""
+            for line, word in named:
+                if folder not in homes(word) and not (folder and word == "provider_type"):
+                    yield name, line, word
+
+
+def _is_other_code(path: Path) -> bool:
+    made = {"node_modules", "dist", "new_dist"} & set(path.parts)
+    of_tests = path.match("*.test.*") or "test" in path.parts
+    return any(path.suffix in suffixes for suffixes in COMMENTS) and not made and not of_tests
 
 
 def test_no_crowd_is_named_outside_its_folder() -> None:
-    assert found() == []
+    """Nor is a reason kept for a name that has gone: it would hide the next one there."""
+    places = list(found())
+    assert [f"{name}:{line}: {word}" for name, line, word in places if (name, word.lower()) not in STORED] == []
+    assert STORED.keys() <= {(name, word.lower()) for name, _, word in places}
+
+
+def test_nobody_imports_a_crowds_folder() -> None:
+    """What others need of a crowd, they ask the registry for."""
+    folders = {path.name for path in CROWDS.iterdir() if path.is_dir()}
+    assert folders >= {*FOLDERS, "link"}
+    for root in ROOTS:
+        for path in sorted(path for path in root.rglob("*.py") if CROWDS not in path.parents):
+            assert not list(imports_in(path.read_text(encoding="utf-8"), folders)), path
 
 
 @pytest.mark.parametrize(
@@ -127,12 +180,13 @@ def test_no_crowd_is_named_outside_its_folder() -> None:
         "ON_MTURK = ()\n",
         "def is_on_mturk() -> bool: ...\n",
         'place = "link"\n',
+        "def launch(place: str = 'local') -> None: ...\n",
+        "is_pilot = place == 'local'\n",
         'said = "launch it with place=link"\n',
         "x = {'mock': 1}\n",
         'said = f"Ask {who} on Prolific"\n',
         '"""Of SONA\'s students."""\n',
         'words = "HITs may still be there"\n',
-        "from mephisto_tasks.crowds.mturk.client import MTurkError\n",
         "text = 'Amazon Mechanical Turk'\n",
     ],
 )
@@ -140,35 +194,46 @@ def test_the_guard_sees_what_is_planted(planted: str) -> None:
     assert list(names_in(planted))
 
 
-@pytest.mark.parametrize("planted", ["if (config.provider_type) {\n", 'entry === "mock";\n', 't("Return the HIT")\n'])
-def test_the_guard_sees_what_is_planted_in_the_page(planted: str) -> None:
-    assert list(names_on_the_page(planted))
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "from mephisto_tasks.crowds.mturk.client import MTurkError\n",
+        "from mephisto_tasks.crowds import panels\n",
+        "import mephisto_tasks.crowds.link.crowd\n",
+        "def pay():\n    from mephisto_tasks.crowds.invitations.store import Person\n",
+        "import_module('mephisto_tasks.crowds.local.crowd')\n",
+        "from ..crowds.panels import payer\n",
+    ],
+)
+def test_the_guard_sees_an_import(planted: str) -> None:
+    assert list(imports_in(planted, {*FOLDERS, "link"}))
+
+
+@pytest.mark.parametrize(
+    ("planted", "suffix"),
+    [
+        ("if (config.provider_type) {\n", ".tsx"),
+        ('return { provider_type: "mock" };\n', ".js"),
+        ('t("Return the HIT") // of a site\n', ".ts"),
+        ("  - place: local  # here\n", ".yaml"),
+        ("ask: look at Prolific\n", ".yaml"),
+        ("SELECT 1 WHERE provider_type = 'mturk'\n", ".sql"),
+        ("<p>{# here #} on MTurk</p>\n", ".html"),
+    ],
+)
+def test_the_guard_sees_what_is_planted_elsewhere(planted: str, suffix: str) -> None:
+    assert list(names_in_other(planted, suffix))
 
 
 def test_the_guard_sees_what_is_planted_in_help() -> None:
-    assert list(names_in_commands("returned:\n  help: Of Prolific.\nreport:\n  help: |\n    Of Prolific.\n")) == [
-        (5, "Prolific")
-    ]
+    planted = (
+        "returned:\n  help: Of Prolific.\nreport:\n  help: |\n    Of SONA.\ninvite:\n  help: place=link, place=mturk\n"
+    )
+    assert list(names_in_commands(planted)) == [(2, "Prolific"), (5, "SONA"), (7, "mturk"), (7, "mturk")]
 
 
 @pytest.mark.parametrize("innocent", ['persona = "a persona"\n', 'words = "Open the link"\n', 'x = "a hit"  # MTurk\n'])
 def test_the_guard_leaves_other_words_alone(innocent: str) -> None:
     assert not list(names_in(innocent))
-
-
-def test_every_exception_is_needed() -> None:
-    """An exception for a file without any name would hide the next one there."""
-    for name in STORED:
-        paths = [root / name for root in ROOTS if (root / name).is_file()]
-        assert any(list(names_in(path.read_text(encoding="utf-8"))) for path in paths), name
-
-
-def test_only_commands_of_a_crowd_import_its_folder() -> None:
-    imported = re.compile(rf"from mephisto_tasks\.crowds\.({'|'.join(FOLDERS)})\b")
-    importing = {
-        path.relative_to(ROOTS[0]).as_posix(): folder
-        for path in sorted(ROOTS[0].rglob("*.py"))
-        if not path.relative_to(ROOTS[0]).as_posix().startswith("crowds/")
-        for folder in imported.findall(path.read_text(encoding="utf-8"))
-    }
-    assert importing == COMMANDS_OF_A_CROWD
+    assert not list(imports_in("from mephisto_tasks.crowds.registry import crowds\n", {*FOLDERS, "link"}))
+    assert not list(names_in_other("# as MTurk counts\nurl: https://example.org\n", ".yaml"))

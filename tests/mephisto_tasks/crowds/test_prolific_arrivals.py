@@ -16,9 +16,9 @@ from servers.prolific import BAD_GATEWAY, CUT_AFTER, ApiError, StandIn
 
 from mephisto_tasks.adapter.client_io import OUR_ERROR
 from mephisto_tasks.crowds.link.crowd import DECLINED
-from mephisto_tasks.crowds.panels.panel import NOT_FILLED_IN
+from mephisto_tasks.crowds.panels import panel
 from mephisto_tasks.crowds.prolific import arrivals
-from mephisto_tasks.crowds.prolific.arrivals import NOT_SIGNED, NOT_YOURS, OVER, PREVIEW, SIGNATURE
+from mephisto_tasks.crowds.prolific.arrivals import NOT_SIGNED, PHRASES, SIGNATURE
 from mephisto_tasks.crowds.prolific.client import Patience
 from mephisto_tasks.crowds.prolific.market import StudyFollower
 from mephisto_tasks.crowds.prolific.store import ProlificStore, code_of
@@ -58,15 +58,15 @@ Change = Callable[[str, str, StandIn], str]
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda mine, hers, site: changed(mine, PROLIFIC_PID=person_id("bob")), NOT_YOURS),
-        (lambda mine, hers, site: changed(mine, STUDY_ID="9" * 24), NOT_YOURS),
+        (lambda mine, hers, site: changed(mine, PROLIFIC_PID=person_id("bob")), PHRASES["not_yours"]),
+        (lambda mine, hers, site: changed(mine, STUDY_ID="9" * 24), PHRASES["not_yours"]),
         (
             lambda mine, hers, site: changed(mine, SESSION_ID=dict(parse_qsl(urlsplit(hers).query))["SESSION_ID"]),
-            NOT_YOURS,
+            PHRASES["not_yours"],
         ),
-        (lambda mine, hers, site: changed(mine, SESSION_ID="9" * 24), PREVIEW),
-        (lambda mine, hers, site: site.market.preview(only_study(site)), PREVIEW),
-        (lambda mine, hers, site: str(only_study(site).fields["external_study_url"]), NOT_FILLED_IN),
+        (lambda mine, hers, site: changed(mine, SESSION_ID="9" * 24), PHRASES["preview"]),
+        (lambda mine, hers, site: site.market.preview(only_study(site)), PHRASES["preview"]),
+        (lambda mine, hers, site: str(only_study(site).fields["external_study_url"]), panel.PHRASES["not_filled_in"]),
     ],
     ids=["another person", "another study", "another's submission", "an unknown submission", "preview", "placeholders"],
 )
@@ -88,7 +88,7 @@ async def test_who_returned_before_they_came(site: StandIn, data_dir: Path) -> N
         address = ann.take()
         ann.give_back()
         async with FromProlific.by_link(run, address, "ann") as page:
-            assert page.client.refused == OVER
+            assert page.client.refused == PHRASES["over"]
 
 
 async def test_nobody_is_let_in_blind_and_nobody_inside_is_lost(site: StandIn, data_dir: Path) -> None:

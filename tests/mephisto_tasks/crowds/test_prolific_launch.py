@@ -17,7 +17,7 @@ from servers.prolific import BAD_GATEWAY, CUT_AFTER, CUT_BEFORE, SERVER_ERROR, S
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.crowds.crowd import CrowdError
 from mephisto_tasks.crowds.prolific import market, store
-from mephisto_tasks.crowds.prolific.arrivals import PREVIEW
+from mephisto_tasks.crowds.prolific.arrivals import PHRASES
 from mephisto_tasks.crowds.prolific.client import Patience, Prolific
 from mephisto_tasks.crowds.prolific.store import ProlificStore
 from mephisto_tasks.payments.policy import Quote
@@ -122,7 +122,7 @@ async def test_a_draft_alone(site: StandIn, data_dir: Path) -> None:
         assert (told[0].is_real, told[0].shown_only) == (False, True)
         assert any("draft_only" in remark for remark in run.study.remarks)
         async with FromProlific.by_link(run, site.market.preview(study)) as researcher:
-            assert (researcher.client.refused, researcher.client.details["preview"]) == (PREVIEW, True)
+            assert (researcher.client.refused, researcher.client.details["preview"]) == (PHRASES["preview"], True)
         assert (run.study.presence.door().came, run.study.presence.door().turned_away) == (0, {})
     assert study.status == "UNPUBLISHED"
     assert study.places == 2

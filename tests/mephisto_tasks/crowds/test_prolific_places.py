@@ -25,8 +25,7 @@ from mephisto_tasks.crowds.prolific import arrivals, launch, market
 from mephisto_tasks.crowds.prolific.arrivals import Endings
 from mephisto_tasks.crowds.prolific.client import Patience, Prolific
 from mephisto_tasks.crowds.prolific.market import StudyFollower
-from mephisto_tasks.crowds.prolific.settings import ProlificSettings
-from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore, make_draft, new_mark, study_body
+from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore, link, make_draft, new_codes, new_mark
 from mephisto_tasks.payments.policy import Quote
 
 TASK = "places"
@@ -387,20 +386,20 @@ def codes(study: OurStudy) -> dict[str, str]:
 
 
 def draft(client: Prolific, store: ProlificStore, site: StandIn, places: int) -> OurStudy:
-    body = study_body(
-        {"title": "A study", "description": "Chat"},
-        ProlificSettings().model_dump(),
-        read_panel("prolific"),
-        url="http://127.0.0.1:1",
-        reward=100,
-        minutes=5,
-        longest_s=3600,
-        places=places,
-        most_inside=40,
-        filters=[],
-        project=site.project.id,
-        screen_out=None,
-        signed=False,
-    )
+    body = {
+        "name": "A study",
+        "description": "Chat",
+        "external_study_url": link("http://127.0.0.1:1", read_panel("prolific")),
+        "prolific_id_option": "url_parameters",
+        "total_available_places": places,
+        "estimated_completion_time": 5,
+        "maximum_allowed_time": 65,
+        "reward": 100,
+        "device_compatibility": ["desktop"],
+        "completion_codes": new_codes(None),
+        "filters": [],
+        "project": site.project.id,
+        "submissions_config": {"max_submissions_per_participant": 1, "max_concurrent_submissions": 40},
+    }
     new = OurStudy(new_mark(TASK), TASK, "lab", site.workspace.id, site.project.id, "", body, time.time())
     return make_draft(client, store, new)[0]

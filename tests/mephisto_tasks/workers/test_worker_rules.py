@@ -10,11 +10,10 @@ import pytest
 from pydantic import ValidationError
 from servers.mturk import KEY, SECRET, StandIn, Worker
 
-from mephisto_tasks.config.task import MOST_LOCALES, WorkerRules
+from mephisto_tasks.config.task import MOST_LOCALES, ConfigError, WorkerRules
 from mephisto_tasks.crowds.mturk.launch import (
     MASTERS,
     MASTERS_SANDBOX,
-    UnknownQualification,
     mturk_requirements,
     qualification_id,
 )
@@ -125,9 +124,9 @@ def test_qualifications_of_the_account_by_name_and_by_id(client: Any) -> None:
         (type_id, "Exists"),
         (type_id, "DoesNotExist"),
     ]
-    with pytest.raises(UnknownQualification, match="'passed last yaer'; choose one that it has: passed last year"):
+    with pytest.raises(ConfigError, match="'passed last yaer'; choose one that it has: passed last year"):
         qualification_id(client, "passed last yaer")
-    with pytest.raises(UnknownQualification, match="no qualification with the ID '0000"):
+    with pytest.raises(ConfigError, match="no qualification with the ID '0000"):
         qualification_id(client, "0" * 24)
 
 

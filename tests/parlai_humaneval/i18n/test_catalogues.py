@@ -12,9 +12,10 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
 from mephisto_tasks.adapter.client_io import GENERIC_REASONS
-from mephisto_tasks.admission.visits import AWAY, RETURN_THE_TASK, UnitWords, filled, instead_of_returning
+from mephisto_tasks.admission.visits import RETURN_THE_TASK, instead_of_returning
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.task import APART, ConfigError, read_config
+from mephisto_tasks.session.study import AWAY, UnitWords, filled
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.cli.translations import ROOT, collected, refresh
 from parlai_humaneval.i18n.translate import (
@@ -56,10 +57,15 @@ def test_every_call_of_the_page_is_collected() -> None:
 
 def test_every_longer_phrase_is_said() -> None:
     """Guards against texts that are translated for nobody: each name in a ``phrases.yaml`` is used in its folder."""
-    files = sorted((ROOT / "mephisto_tasks").glob("*/phrases.yaml"))
+    package = ROOT / "mephisto_tasks"
+    files = sorted([*package.glob("*/phrases.yaml"), *package.glob("crowds/*/phrases.yaml")])
     assert files
     for file in files:
-        used = re.findall(r'PHRASES\["(\w+)"\]', "".join(path.read_text("utf-8") for path in file.parent.rglob("*.py")))
+        below = [
+            other.parent for other in files if file.parent in other.parent.parents
+        ]  # folders with phrases of their own
+        mine = [path for path in file.parent.rglob("*.py") if not set(below) & set(path.parents)]
+        used = re.findall(r'PHRASES\["(\w+)"\]', "".join(path.read_text("utf-8") for path in mine))
         assert set(used) == set(read_yaml(file)), file
 
 

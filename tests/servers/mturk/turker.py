@@ -29,7 +29,6 @@ def page_of(mturk: StandIn, assignment: Assignment) -> PageClient:
         external_url(assignment.hit.question).partition("?")[0],
         worker_id=assignment.worker,
         assignment_id=assignment.id,
-        provider_type="mturk_sandbox" if mturk.crowd.sandbox else "mturk",
         provider_data={"hit_id": assignment.hit.id},
     )
 

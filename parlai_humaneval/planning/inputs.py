@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
-from parlai_humaneval._util.errors import HumanevalError, Problem, value_problem
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
 from parlai_humaneval.techniques import registry
 from parlai_humaneval.techniques.registry import technique
 
@@ -134,7 +134,7 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _is_known(cls, name: str) -> str:
         if name not in plannable():
-            raise ValueError("one of " + ", ".join(plannable()))
+            raise InvalidValue(f"there is no plan for {name!r}", **choose_from(name, plannable()))
         return name
 
     @property

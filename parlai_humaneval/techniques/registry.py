@@ -170,8 +170,8 @@ _KNOWN: dict[str, Technique] = {}
 def register(entry: Technique) -> None:
     """Add a technique. Raises ValueError."""
     if _KNOWN.setdefault(entry.name, entry) != entry:
-        what = f"there is a technique {entry.name!r} already ({_KNOWN[entry.name].title}): choose another name"
-        raise ValueError(what)
+        what = f"there is a technique {entry.name!r} already ({_KNOWN[entry.name].title})"
+        raise InvalidValue(what, try_="choose another name")
 
 
 def techniques(engine: Engine | None = None) -> dict[str, Technique]:

@@ -140,7 +140,7 @@ async def test_comparisons_of_dialogues_go_on_and_nobody_is_paid_twice(tmp_path:
     async with study_beside(
         study.data_dir, "pw_dialog", task_name=study.task, overrides=overrides, **settings
     ) as launch:
-        before = {one.judgement_id: one for one in judgements(launch) if one.status == "complete"}
+        before = {one.judgement_id: one.answers for one in judgements(launch) if one.status == "complete"}
         assert len(before) == 3
         async with JudgeOfPanel(launch, "ann") as ann:
             assert ann.client.refused == reception.DONE_ALREADY[1]
@@ -152,5 +152,5 @@ async def test_comparisons_of_dialogues_go_on_and_nobody_is_paid_twice(tmp_path:
             assert len(await carl.whole_unit()) == 2
         done = judgements(launch)
         assert sorted(one.status for one in done) == ["complete"] * 6
-        assert {one.judgement_id: one for one in done if one.judgement_id in before} == before
+        assert {one.judgement_id: one.answers for one in done if one.judgement_id in before} == before
     study.pay_the_new("1.50")  # carl's

@@ -6,7 +6,13 @@ On the way to 80,000 lines in 420 files: who needs a higher ceiling finds what t
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 REPOSITORY = Path(__file__).parents[1]
 LINES = 97_174
@@ -75,3 +81,13 @@ def test_no_more_imports_are_left_out_of_the_contracts() -> None:
     """An exception that is added quietly would be the first of many."""
     contracts = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.importlinter]")[2]
     assert set(re.findall(r'"(\S+ -> \S+)"', contracts)) <= EXCEPTIONS
+
+
+def test_every_contract_of_layers_is_exhaustive() -> None:
+    """Guards against a new file beside the layers of its folder, which no contract would look at."""
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    of_layers = [contract for contract in settings["contracts"] if contract["type"] == "layers"]
+    assert {"parlai_humaneval.report", "benchmarks", "docs"} <= {
+        name for one in of_layers for name in one["containers"]
+    }
+    assert [contract["name"] for contract in of_layers if not contract.get("exhaustive")] == []

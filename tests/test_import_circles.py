@@ -1,4 +1,4 @@
-"""No two files of the product import each other, directly or round other files.
+"""No two files of the product, its benchmarks and its documentation import each other, directly or round other files.
 
 What is imported inside of functions, and what only type checkers import, counts too. Which room may import which is said
 by the contracts in ``pyproject.toml``, which ``make lint`` checks.
@@ -13,7 +13,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-PACKAGES = ("parlai_humaneval", "mephisto_tasks")
+PACKAGES = ("parlai_humaneval", "mephisto_tasks", "benchmarks", "docs")
 
 
 def circle(*packages: str) -> list[str]:

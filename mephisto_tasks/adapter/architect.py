@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from mephisto_tasks._util import compat
+from parlai_humaneval._util.errors import InvalidValue
 
 compat.prepare()
 
@@ -161,13 +162,13 @@ class HumanevalLocalArchitect(Architect):
 
     @classmethod
     def assert_task_args(cls, args: Any, shared_state: Any) -> None:
-        """Finds a port in use before anything is written. Raises PortInUse, CannotListen or ValueError."""
+        """Finds a port in use before anything is written. Raises PortInUse, CannotListen or InvalidValue."""
         for site in args.architect.get("frame_sites") or ():
             origin(site)
         public_names(args.architect.get("public_names") or ())
         port = parse_port(args.architect.port)
         if float(args.architect.disconnect_after_s) <= 0:
-            raise ValueError("disconnect_after_s must be greater than 0.")
+            raise InvalidValue("must be greater than 0", where="disconnect_after_s", try_="write a number of seconds")
         listen(str(args.architect.hostname), port).close()
 
     def prepare(self) -> str:

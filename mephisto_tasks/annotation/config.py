@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from mephisto_tasks.config.names import refuse
+from mephisto_tasks.config.names import NAME_MODELS, refuse
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.config.task import TaskConfig
 from parlai_humaneval._util.data_files import read_yaml
@@ -146,7 +146,7 @@ class StaticConfig(TaskConfig):
 
 def _refuse(is_wrong: object, name: str, **facts: object) -> None:
     if is_wrong:
-        refuse(is_wrong, *(words.format(**facts) for words in WORDS[name]))
+        refuse(is_wrong, *(words.format(**facts, name_models=NAME_MODELS) for words in WORDS[name]))
 
 
 def _groups(config: StaticConfig) -> None:
@@ -215,16 +215,16 @@ def _stopping(config: StaticConfig) -> None:
 
 
 def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -> None:
-    """Raise ValueError where some pair could run out of dialogues (so many of either model; so many, and 1, where they
+    """Raise InvalidValue where some pair could run out of dialogues (so many of either model; so many, and 1, where they
     are of both) before the cap: all judgements may be of the pair that is decided last."""
     cap, fewest = config.max_dialogues or 0, min(dialogues, key=lambda pair: math.prod(dialogues[pair]))
     possible = math.prod(dialogues[fewest])
     facts = {"cap": cap, "possible": possible}
     if cap > possible and config.show == "segment":
         how = f"num_dialogues={cap}" if config.generate else f"{cap} of every pair of models are enough"
-        raise ValueError(WORDS["cap_of_segments"][0].format(**facts, both=" and ".join(fewest), how=how))
-    if cap > possible:
+        _refuse(True, "cap_of_segments", **facts, both=" and ".join(fewest), how=how)
+    elif cap > possible:
         each = math.isqrt(cap - 1) + 1
         how = f"num_dialogues={each}" if config.generate else f"{each} for every model are enough"
         of = " with ".join(f"{number} of {model}" for model, number in zip(fewest, dialogues[fewest], strict=True))
-        raise ValueError(WORDS["cap_of_pairs"][0].format(**facts, both=" vs ".join(fewest), of=of, how=how))
+        _refuse(True, "cap_of_pairs", **facts, both=" vs ".join(fewest), of=of, how=how)

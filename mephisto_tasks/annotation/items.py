@@ -17,7 +17,7 @@ from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
-from parlai_humaneval._util.errors import InvalidValue, reworded
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.terminal import counting, say
 from parlai_humaneval.allocation import pairing
 from parlai_humaneval.allocation.groups import Cell, Item
@@ -94,7 +94,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     if not config.generate:
         return []
     from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
-    from parlai_humaneval.self_chat.files import ANEW
+    from parlai_humaneval.self_chat.files import OtherDialogues
     from parlai_humaneval.self_chat.settings import checked_settings, fingerprint
 
     settings = checked_settings(
@@ -121,9 +121,11 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
 
         try:
             made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
-        except SelfChatError as error:
+        except OtherDialogues as error:
             anew = f"remove the folder {folder} to have the models talk again"
-            raise ConfigError(reworded(error, ANEW, anew)) from error
+            raise ConfigError(error.what, where=error.where, try_=anew) from error
+        except SelfChatError as error:
+            raise ConfigError(error) from error
     return [file.path for file in made]
 
 

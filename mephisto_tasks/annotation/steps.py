@@ -15,6 +15,7 @@ from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
 from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.allocation.groups import Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
 from parlai_humaneval.display.images import pictures
@@ -40,12 +41,14 @@ def shown_dialogue(
     dialogue: Dialogue, *, position: int = 1, judged: int | None = None, k: int | None = None, seeded: int = 0
 ) -> records.ShownDialogue:
     """What a record says of a dialogue whose ``k`` exchanges after ``seeded`` ones are shown (None: all). Raises
-    ValueError."""
+    InvalidValue."""
     speakers = dialogue.speakers
     if len(speakers) != 2:
-        raise ValueError(f"dialogue {dialogue.dialogue_id} has {len(speakers)} speakers, but only two can be shown")
+        what = f"it has {len(speakers)} speakers, but only two can be shown"
+        raise InvalidValue(what, where=f"dialogue {dialogue.dialogue_id}", try_="leave it out")
     if k is not None and dialogue.exchanges < k + seeded:
-        raise ValueError(f"dialogue {dialogue.dialogue_id} has {dialogue.exchanges} exchanges, not {k + seeded}")
+        what = f"it has {dialogue.exchanges} exchanges, not {k + seeded}"
+        raise InvalidValue(what, where=f"dialogue {dialogue.dialogue_id}", try_="choose shorter segments")
     lines = dialogue.lines if k is None else dialogue.lines[: 2 * (k + seeded)]
     return records.ShownDialogue(
         dialogue_id=dialogue.dialogue_id,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mephisto_tasks.config.names import refuse
+from mephisto_tasks.config.names import NAME_MODELS, refuse
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.session.steps import RatingConfig
 from parlai_humaneval._util.errors import InvalidValue
@@ -226,7 +226,7 @@ def _groups(config: InteractiveConfig) -> None:
     different = {frozenset(group) for group in groups}
     refuse(len(different) != len(groups), "the same models are in two groups, but each group is compared once")
     needed = f"{size} models" if size > 1 else "one model"
-    refuse(not groups, f"name at least {needed} ('models=[a,b]'); so far, {len(config.models)} named")
+    refuse(not groups, f"at least {needed} must be named; so far, {len(config.models)} named", NAME_MODELS)
 
 
 def _choices(config: InteractiveConfig) -> None:

@@ -27,8 +27,8 @@ from mephisto_tasks.cli.options import (
     not_twice,
     waiting_for,
 )
-from mephisto_tasks.config.names import PLAIN_CONF, name_of, short_name
-from parlai_humaneval._util.errors import HumanevalError, choose_from, reworded
+from mephisto_tasks.config.names import NAME_MODELS, PLAIN_CONF, name_of, short_name
+from parlai_humaneval._util.errors import HumanevalError, choose_from
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 PRACTICE = "onboarding_qualification"
 PORT = 3000
 PAIRED = "judgements_per_group"  # Amount of techniques that compare finished dialogues
-NAME_MODELS = "'models=[a,b]'"  # What errors of settings recommend, for any command
+BY_OPTION = {NAME_MODELS: "name them: --models a,b"}  # Advice for any command: that of this one
 
 
 @described("demo", cls=TechniqueCommand)
@@ -132,7 +132,8 @@ def demo(
             click.echo()
             tell_more(run)
     except HumanevalError as error:
-        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
+        advised = [replace(one, try_=tuple(BY_OPTION.get(said, said) for said in one.try_)) for one in error.problems]
+        raise CommandError(advised) from error
 
 
 def practise_anew(blueprint: DictConfig, overrides: Sequence[str], task_name: str) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ConfigError
 from parlai_humaneval._util.data_files import read_text, read_yaml
-from parlai_humaneval._util.errors import misspelt, reworded
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval.techniques.registry import Technique, UnknownTechnique, recorded_as, technique
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def task_dir(task: str) -> Path:
     try:
         entry = technique(task)
     except UnknownTechnique as error:
-        raise ConfigError(reworded(error, "technique", "task")) from error
+        what = f"there is no task {task!r}"
+        raise ConfigError(what, misspelt=error.problems[0].misspelt, try_=error.try_) from error
     folder = entry.folder or PRESETS / task
     if not (folder / "hydra_configs" / "conf").is_dir():
         raise ConfigError(f"the folder of the technique {task!r} has no hydra_configs/conf: {folder}")

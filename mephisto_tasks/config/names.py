@@ -27,6 +27,8 @@ ROOT = "mephisto."
 BLUEPRINT = "mephisto.blueprint."
 SECTIONS = ("blueprint", "task", "architect", "provider")
 """Mephisto's sections of a launch's settings. No two sections have a setting of the same name."""
+NAME_MODELS = "name them: 'models=[a,b]'"
+"""What errors of settings advise; a command with an option for it puts this in its place."""
 OPEN = ("mephisto.blueprint.variants", "mephisto.provider.values")  # settings below which any name may stand
 _FULL = re.compile(rf"\bmephisto\.(?:{'|'.join(SECTIONS)})\.(?=\w)")
 _SIGNS = "+~"  # Hydra allows these before a name

@@ -84,7 +84,7 @@ class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True)
         return 1
 
     def check_stopping(self, models: Sequence[str], groups: Collection[Sequence[str]], settings: Sequence[str]) -> None:
-        """Raise ValueError where the settings do not go together; ``groups``: what a dialogue can be about."""
+        """Raise InvalidValue where the settings do not go together; ``groups``: what a dialogue can be about."""
         if not self.is_decided:
             fields = StoppingSettings.model_fields
             stray = [name for name in fields if name != "stop" and getattr(self, name) != fields[name].default]
@@ -109,15 +109,11 @@ class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True)
         """The rule of a study of these models and groups; ``judge``: name and version of the one it has. Raises ValueError:
         there can be none; it says what to do."""
         if self.margin is None:
-            raise ValueError(
-                "stop=decided needs a margin: margin=0.1 calls two models equal when their win rates are less than 10 "
-                "points apart"
-            )
+            advice = "write margin=0.1 to call two models equal when their win rates are less than 10 points apart"
+            raise InvalidValue("stop=decided needs a margin", try_=advice)
         if self.max_dialogues is None:
-            raise ValueError(
-                "stop=decided needs max_dialogues, the cap at which the study ends even if pairs are undecided: "
-                f"{self._how_many(len(models))}"
-            )
+            what = "stop=decided needs max_dialogues, the cap at which the study ends even if pairs are undecided"
+            raise InvalidValue(what, try_=self._how_many(len(models)))
         is_apart = max(map(len, groups)) == 1
         together = self.rated_by_each if is_apart else max(map(len, groups))
         return stopping_rule(

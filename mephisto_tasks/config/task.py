@@ -73,21 +73,19 @@ class WorkerRules(BaseModel, extra="forbid", frozen=True, use_attribute_docstrin
             country, _, part = code.partition("-")
             parts = _parts_of_countries()
             if country not in parts:
-                raise ValueError(
-                    f"{code!r} is not an ISO 3166 code of a country (US, GB, DE) or of a part of one (US-NY)"
-                )
+                what = f"{code!r} is not an ISO 3166 code of a country or of a part of one"
+                raise InvalidValue(what, try_="write codes such as US, GB, DE or US-NY")
             if part and code not in parts[country]:
                 known = ", ".join(sorted(parts[country])[:5])
-                raise ValueError(
-                    f"{code!r} is not an ISO 3166-2 code in {country}, such as: {known or 'none is known'}"
-                )
+                what = f"{code!r} is not an ISO 3166-2 code in {country}"
+                raise InvalidValue(what, try_=f"choose one such as {known}" if known else f"write {country}")
         return list(dict.fromkeys(codes))
 
     @field_validator("qualifications", "not_qualifications", "exclude_tasks", "across_tasks")
     @classmethod
     def _named(cls, names: list[str]) -> list[str]:
         if any(not name.strip() for name in names):
-            raise ValueError("a name is empty")
+            raise InvalidValue("a name is empty", try_="leave it out")
         return list(dict.fromkeys(names))
 
     @model_validator(mode="after")
@@ -95,7 +93,7 @@ class WorkerRules(BaseModel, extra="forbid", frozen=True, use_attribute_docstrin
         both = set(self.qualifications) & set(self.not_qualifications)
         if both:
             what = f"{sorted(both)[0]!r} is in both qualifications and not_qualifications, so nobody could take part"
-            raise ValueError(what)
+            raise InvalidValue(what, try_="leave it out of one of them")
         if self.max_units_across is not None and not self.across_tasks:
             what = "max_units_across needs across_tasks, whose assignments it counts"
             raise InvalidValue(what, try_="set them, or max_units")
@@ -285,10 +283,11 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
         return offered(self.language, Path(self.languages_dir).expanduser() if self.languages_dir else None)
 
     def check_blocking(self) -> None:
-        """Check that every blocking check exists, and that there is a qualification to block by. Raises ValueError."""
+        """Check that every blocking check exists, and that there is a qualification to block by. Raises InvalidValue."""
         known_checks(self.blocking_checks)
         if self.blocking_checks and not self.block_qualification:
-            raise ValueError("blocking_checks need a block_qualification to give to those who fail")
+            what = "blocking_checks need a block_qualification to give to those who fail"
+            raise InvalidValue(what, try_="add block_qualification=NAME, or leave blocking_checks out")
 
 
 C = TypeVar("C", bound=TaskConfig)

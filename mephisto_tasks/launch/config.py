@@ -64,6 +64,7 @@ _NO_LIST = "str is not a ListConfig, list or tuple."  # OmegaConf's words for a 
 _NO_SUCH = re.compile(r"Could not override '([^']+)'")
 """Hydra's words for a setting that there is not; its advice, a plus sign, would make one that nothing reads."""
 _CONVERTED = re.compile(r"could not be converted to (\w+)")  # OmegaConf's words for a value of another kind
+_NULL = re.compile(r"(?:is not Optional|Incompatible value 'None').*?full_key: (\S+)", re.DOTALL)
 _KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or false"}
 
 
@@ -285,6 +286,8 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
             what = f"{short_name(unknown[1])} is not a setting of this place"
             return ConfigError(what, try_=f"add {' or '.join(where)}, or leave it out")
         return no_setting(unknown[1], [name for name in known if name != unknown[1]])
+    if null := _NULL.search(f"{error}\n{error.__cause__}"):
+        return ConfigError(f"{short_name(null[1])} cannot be null", try_="write a value, or leave it out")
     for override in (override for override in overrides if override in str(error)):
         name, value = short_name(name_of(override)), override.partition("=")[2]
         if "Ambiguous value" in str(error):

@@ -26,7 +26,7 @@ from mephisto_tasks.monitoring.observe import ago
 from mephisto_tasks.monitoring.status import StudyStatus, kept_blind_names
 from mephisto_tasks.server.security import new_token, same_token
 from mephisto_tasks.server.thread import RouterThread
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, value_problem
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.render.html import TEMPLATES as OF_REPORT
 from parlai_humaneval.report.render.html import Drawing, TableView, environment
@@ -202,7 +202,7 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
         try:
             given, agreed = _read_order(await request.read())
         except ValueError as error:
-            return _told(Told(f"This order is not valid: {error}"), 400)
+            return _told(Told(f"This order is not valid: {error}."), 400)
         return _told(await asyncio.to_thread(give, given, agreed), 200)
 
     pages: dict[str, Handler] = {"": _html(page), "part": _html(part), "viewer/{name:.+}": viewer}
@@ -294,16 +294,16 @@ def _read_order(body: bytes) -> tuple[Order, str]:
     try:
         said: Any = json.loads(body)
     except ValueError:
-        raise ValueError("it is not JSON.") from None
+        raise InvalidValue("it is not JSON") from None
     agreed = said.pop(AGREED, "") if isinstance(said, dict) else ""
     if not isinstance(said, dict) or not said.keys() <= ORDER_KEYS or not isinstance(agreed, str):
-        raise ValueError(f"it can only contain {', '.join(sorted(ORDER_KEYS))}.")
+        raise InvalidValue(f"it can only contain {', '.join(sorted(ORDER_KEYS))}")
     try:
         return _ORDER.validate_python({**said, "by": "page"}), agreed
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:]) or "kind"
-        raise ValueError(f"{where}: {first['msg']}.") from None
+        raise InvalidValue(value_problem(first), where=where) from None
 
 
 def _told(told: Told, status: int) -> web.Response:

@@ -1,4 +1,7 @@
-"""Errors that a user can mend: what is wrong, where, and what to try. Any other exception keeps its traceback."""
+"""Errors that a user can mend: what is wrong, where, and what to try. Any other exception keeps its traceback.
+
+What a file, an option or a setting can make wrong is an error of these kinds. A plain ValueError is for a programmer who
+called a function wrongly, such as a statistic with lists of two lengths."""
 
 from __future__ import annotations
 
@@ -103,18 +106,6 @@ class HumanevalError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors are sent between processes, whatever their classes take."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # not in typeshed
-
-
-def reworded(error: HumanevalError, old: str, new: str) -> list[Problem]:
-    """The problems of an error with other words: the code that catches it may know another way to do something."""
-    return [
-        replace(
-            problem,
-            what=problem.what.replace(old, new),
-            try_=tuple(advice.replace(old, new) for advice in problem.try_),
-        )
-        for problem in error.problems
-    ]
 
 
 class InvalidValue(HumanevalError, ValueError):

@@ -46,6 +46,9 @@ _ROWS = ("data", "rows", "results", "items", "records", "examples", "votes", "an
 """Names under which an object keeps the list of its rows."""
 _PLAIN = ("string", "integer", "floating", "boolean", "mixed-integer-float", "empty")
 
+_MEND_JSON = "check its brackets, commas and quotation marks"
+_AS_OBJECTS = 'write each row as an object, {"NAME": VALUE}'
+
 
 def plain_name(name: str) -> str:
     """A column's name in small letters, without what separates its words."""
@@ -131,7 +134,7 @@ def _inspect_log(file: IO[bytes]) -> dict[str, Any]:
     with zipfile.ZipFile(file) as log:
         names = log.namelist()
         if "header.json" not in names:
-            raise ValueError("it is not a finished log of Inspect (it has no header.json)")
+            raise DataError("is not a finished log of Inspect (it has no header.json)", try_="wait until it has ended")
         samples = [json.loads(log.read(name)) for name in names if name.startswith("samples/")]
         return {**json.loads(log.read("header.json")), "samples": samples}
 
@@ -155,7 +158,7 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
         what = f"{kind[1:]} files need the package {package}, which is not installed"
         raise DataError(what, try_=(f"pip install {package}", "or save the table as CSV")) from error
     except Exception as error:  # each package has errors of its own
-        raise ValueError(f"it is not a {kind[1:]} file ({error})") from error
+        raise DataError(f"is not a {kind[1:]} file ({error})", try_="save it again, or as CSV") from error
     if isinstance(read, dict):
         return _of_sheets({visible(name): _named(_below_title(sheet)) for name, sheet in read.items()})
     return _plain(_named(read).dropna(how="all").astype(object))
@@ -259,15 +262,16 @@ def _json_rows(file: TextIO) -> dict[int, dict[str, Any]]:
         whole = json.loads(text)
     except ValueError as error:
         if text.lstrip().startswith("["):
-            raise ValueError(f"it is not JSON ({error})") from error
+            raise DataError(f"is not JSON ({error})", try_=_MEND_JSON) from error
         return {place: json_object(line, place + 1) for place, line in enumerate(text_lines(text)) if line.strip()}
     if isinstance(whole, dict):
         return dict(enumerate(_rows_within(whole)))
     if not isinstance(whole, list):
-        raise ValueError(f"it holds no rows, only {on_one_line(visible(text), CELL)}")
+        raise DataError(f"holds no rows, only {on_one_line(visible(text), CELL)}", try_=_AS_OBJECTS)
     wrong = next((n for n, row in enumerate(whole, start=1) if not isinstance(row, dict)), None)
     if wrong is not None:
-        raise ValueError(f"{'line 1' if len(whole) == 1 else f'entry {wrong} of its list'} is not a JSON object")
+        which = "line 1" if len(whole) == 1 else f"entry {wrong} of its list"
+        raise DataError("is not a JSON object", where=which, try_=_AS_OBJECTS)
     return dict(enumerate(whole))
 
 
@@ -288,9 +292,9 @@ def json_object(line: str, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line.lstrip("\ufeff"))
     except ValueError as error:
-        raise ValueError(f"line {number} is not JSON ({error})") from error
+        raise DataError(f"is not JSON ({error})", where=f"line {number}", try_=_MEND_JSON) from error
     if not isinstance(row, dict):
-        raise ValueError(f"line {number} is not a JSON object")
+        raise DataError("is not a JSON object", where=f"line {number}", try_=_AS_OBJECTS)
     return row
 
 
@@ -310,7 +314,7 @@ def _csv(file: TextIO, fewest: int) -> pd.DataFrame:
         blank += 1
     header = list(map(clean_label, names or []))
     if not any(header):
-        raise ValueError("it is empty; the first line of a CSV file names the columns")
+        raise DataError("is empty", try_="let the first line name the columns")
     named = len(header)
     while named and not header[named - 1]:
         named -= 1
@@ -324,7 +328,8 @@ def _csv(file: TextIO, fewest: int) -> pd.DataFrame:
         named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
     header = header[:named]
     if len(header) == 1 < fewest and not second:
-        raise ValueError(f"it is not a table: all that is in it is {on_one_line(visible(header[0]), CELL)}")
+        what = f"is not a table: all that is in it is {on_one_line(visible(header[0]), CELL)}"
+        raise DataError(what, try_="let the first line name the columns")
     if len(header) == 1 < fewest:
         raise DataError(
             f"it has only one column, {visible(header[0])}",
@@ -389,7 +394,7 @@ def _checked(
             wrong.setdefault(len(row), []).append(number - 1)
             if end > line:
                 quotes = f"check that every quotation mark is closed, starting in line {line}"
-                raise ValueError(f"{_cells_of([number - 1], len(row), length)}; {quotes}")
+                raise DataError(_cells_of([number - 1], len(row), length), try_=quotes)
         yield row
     if end > line:  # the last cell may have run to the end of the file
         file.seek(0)
@@ -397,9 +402,10 @@ def _checked(
             list(csv.reader(list(islice(file, line - 1, None)), delimiter=rows.dialect.delimiter, strict=True))
         except csv.Error as error:
             if "end of data" in str(error):
-                raise ValueError(f"a quotation mark in line {line} is not closed") from error
+                raise DataError("a quotation mark is not closed", where=f"line {line}", try_="close it") from error
     if wrong:
-        raise ValueError("; ".join(_cells_of(numbers, cells, length) for cells, numbers in wrong.items()))
+        what = "; ".join(_cells_of(numbers, cells, length) for cells, numbers in wrong.items())
+        raise DataError(what, try_="give every row as many cells as the header, and quote cells with separators")
 
 
 def _cells_of(places: Sequence[int], cells: int, header: int) -> str:

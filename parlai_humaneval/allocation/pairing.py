@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Literal, TypeVar
 
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue
 from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.schema.records import ReplayedRating
@@ -247,11 +247,13 @@ def segment_items(
     """Each dialogue at each length is an item, to be judged ``per_item`` times. ``human_dialogues``: so many of them
     are drawn that the share comes true, as near as can be; at least one. ``lengths``: exchanges of the segments,
     without the ``seeded`` ones at the beginning, which no model has said and which are shown before all segments.
-    Raises NotEnough, DataError where a dialogue is too short, and ValueError."""
+    Raises NotEnough, DataError where a dialogue is too short, and InvalidValue."""
     if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
-        raise ValueError(f"the lengths of segments are different numbers from 1, such as [2,3,5]; got {list(lengths)}")
+        what = f"the lengths of segments are different numbers from 1, not {list(lengths)}"
+        raise InvalidValue(what, try_="write them as in [2,3,5]")
     if not 0 <= human_share < 1:
-        raise ValueError(f"the share of dialogues between people is at least 0 and less than 1, not {human_share}")
+        what = f"the share of dialogues between people is at least 0 and less than 1, not {human_share}"
+        raise InvalidValue(what, try_="choose one such as 0.3")
     if not bot_dialogues:
         raise NotEnough(
             "there is no dialogue with a model in it", try_="name files or tasks with dialogues, or models to talk"

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.plugins import load_plugins
 
 _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
@@ -41,7 +42,7 @@ def register_statistic(name: str, module: str) -> None:
     ValueError: there is a public name 'holm' already: choose another one for the statistic
     """
     if _MODULES.setdefault(name, module) != module:
-        raise ValueError(f"there is a public name {name!r} already: choose another one for the statistic")
+        raise InvalidValue(f"there is a public name {name!r} already", try_="choose another one for the statistic")
 
 
 def __getattr__(name: str) -> Any:

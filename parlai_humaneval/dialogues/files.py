@@ -25,6 +25,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from parlai_humaneval._util import data_files
 from parlai_humaneval._util.data_files import DataError, Sentence, packaged, parse_json, read_text, text_lines
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.dialogues.chats import EMPTY, SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
@@ -112,9 +113,9 @@ class _Turns(_Known):
     @model_validator(mode="after")
     def _whose(self) -> _Turns:
         if len(self.speakers) not in (2, len(self.turns)):
-            raise ValueError(
-                f"`speakers` must name two who take turns, or the speaker of each of the {len(self.turns)} turns; "
-                f"it has {len(self.speakers)}"
+            raise InvalidValue(
+                f"the number of `speakers` is {len(self.speakers)}",
+                try_=f"name two who take turns, or the speaker of each of the {len(self.turns)} turns",
             )
         return self
 

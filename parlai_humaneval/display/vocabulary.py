@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from parlai_humaneval._util.data_files import packaged as packaged_file
 from parlai_humaneval._util.data_files import read_yaml, validated
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.display import patterns, text
 from parlai_humaneval.schema.records import MaskKind
@@ -33,7 +33,7 @@ class VocabularyError(HumanevalError, ValueError):
 
 def _not_blank(entry: str) -> str:
     if not entry.strip():
-        raise ValueError("must not be blank")
+        raise InvalidValue("must not be blank", try_="write a word, or leave the entry out")
     return entry
 
 

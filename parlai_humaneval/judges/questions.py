@@ -21,10 +21,9 @@ from parlai_humaneval.schema.records import (
     Turn,
 )
 from parlai_humaneval.techniques.questions import FINAL_QUESTION, VERDICTS
-from parlai_humaneval.techniques.registry import techniques
+from parlai_humaneval.techniques.registry import techniques, with_trait
 
 PERSON, PARTNER = "Person", "Partner"
-READ_AGAIN = "third_party"
 TURN, VERDICT, FINAL = "turn", "verdict", "final"
 
 Order = Literal[1, 2]
@@ -117,7 +116,7 @@ def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> CannotJudge
     if not finished:
         none = f"none of the {len(records)} dialogues or judgements of this task is complete"
         return CannotJudge(f"{none}, and a judge is asked about complete ones only", try_="wait until raters are done")
-    if all(record.technique == READ_AGAIN for record in finished):
+    if all(record.technique in with_trait("read_again") for record in finished):
         where = "there a judge is asked what their own raters were asked"
         return CannotJudge(
             "the raters of this task rated recorded dialogues once more",
@@ -128,7 +127,7 @@ def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> CannotJudge
 
 
 def _asked_in_both(record: Rated, both_orders: bool) -> Iterator[JudgeQuestion]:
-    if record.technique == READ_AGAIN:
+    if record.technique in with_trait("read_again"):
         return
     orders: tuple[Order, ...] = (1, 2) if both_orders else (1,)
     for order in orders:

@@ -22,6 +22,7 @@ from parlai_humaneval._util.data_files import (
     text_lines,
     validated,
 )
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.dialogue import persona_line
 from parlai_humaneval.dialogues.files import load_dialogues
 
@@ -82,7 +83,8 @@ class SpeakerContext(BaseModel, extra="forbid", frozen=True):
     @model_validator(mode="after")
     def _not_empty(self) -> SpeakerContext:
         if not (self.human_persona or self.bot_persona or self.opening or self.topic):
-            raise ValueError("a context needs at least one of human_persona, bot_persona, opening and topic")
+            what = "a context needs at least one of human_persona, bot_persona, opening and topic"
+            raise InvalidValue(what, try_="add one, or leave the context out")
         return self
 
 

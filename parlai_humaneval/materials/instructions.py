@@ -43,11 +43,13 @@ class ChooseItem(_Item):
     @model_validator(mode="after")
     def _possible(self) -> ChooseItem:
         if len(set(self.replies)) < len(self.replies):
-            raise ValueError("two replies are the same, so a rater could not tell which one is right")
+            what = "two replies are the same, so a rater could not tell which one is right"
+            raise InvalidValue(what, try_="change one of them")
         if self.right and max(self.right) > len(self.replies):
-            raise ValueError(f"right names reply {max(self.right)}, but there are {len(self.replies)}")
+            what = f"right names reply {max(self.right)}, but there are {len(self.replies)}"
+            raise InvalidValue(what, try_="count replies from 1")
         if len(set(self.right)) < len(self.right):
-            raise ValueError("right names a reply twice")
+            raise InvalidValue("right names a reply twice", try_="name each reply once")
         return self
 
     @property
@@ -69,7 +71,7 @@ class TickItem(_Item):
         if not self.must and not self.must_not:
             raise InvalidValue("there is no right answer", try_="name what must be ticked, or what must_not")
         if set(self.must) & set(self.must_not):
-            raise ValueError("`must` and `must_not` overlap")
+            raise InvalidValue("`must` and `must_not` overlap", try_="keep each choice in one of them")
         return self
 
 

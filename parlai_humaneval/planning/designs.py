@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from parlai_humaneval._util.arrays import Floats
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.planning import power as sizes
 
 EXACT_SEARCH = 3_000  # Beyond it the exact test's power is nearly that of the normal one
@@ -91,13 +92,13 @@ class ChoiceDesign(Design):
         gap = self.gap = max(self.shares) - min(self.shares)
         most = greatest_discordance(models)
         if discordance > most + 1e-12:
-            raise ValueError(
-                f"discordance {discordance:g}: with {models} models it can be at most {most:.3g}, as a mean over the pairs"
-            )
+            what = f"with {models} models it can be at most {most:.3g}, as a mean over the pairs"
+            raise InvalidValue(what, where=f"discordance {discordance:g}", try_="choose a lower one")
         if gap > discordance + 1e-12 or min(_tilts(self)[1]) < -1e-9:
-            raise ValueError(
+            raise InvalidValue(
                 f"the worst model is {gap:g} below the best, which a discordance of {discordance:g} does "
-                "not allow: models cannot differ more often than the answers do"
+                "not allow: models cannot differ more often than the answers do",
+                try_="choose a smaller gap or a higher discordance",
             )
         self.df, self.excess = models - 1, 1 / discordance - 3
         self.picks_one = abs(discordance - 2 / models) < 1e-9 and abs(sum(self.shares) - 1) < 1e-9

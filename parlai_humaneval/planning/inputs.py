@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
-from parlai_humaneval._util.errors import HumanevalError, Problem, value_problem
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
 from parlai_humaneval.techniques import registry
 from parlai_humaneval.techniques.registry import technique
 
@@ -35,9 +35,6 @@ REUSE = 5  # Comparisons that each finished dialogue is in; an assumption
 LEAST_DIALOGUES = 20  # Of one model, reused: with fewer the report says that its answer is about these dialogues
 STUDIES = {2: 400, 3: 100, 4: 100, 5: 50}
 """Models → studies of each truth that are simulated, if nothing is said: fewer where each takes longer."""
-LIU_DISCORDANCE = {False: 0.85, True: 0.408}
-"""Of two models, and of four (a value that gives Liu et al.'s 445 turns; they do not publish theirs)."""
-MANY_DISCORDANCE = 0.49  # Of more than two models: Liu et al. 2023, Tables 4 and 5.
 
 
 def plannable() -> dict[str, registry.PlanningDefaults]:
@@ -134,7 +131,7 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _is_known(cls, name: str) -> str:
         if name not in plannable():
-            raise ValueError("one of " + ", ".join(plannable()))
+            raise InvalidValue(f"there is no plan for {name!r}", **choose_from(name, plannable()))
         return name
 
     @property
@@ -154,13 +151,9 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     @property
     def title(self) -> str:
         """The technique as the papers name it."""
-        if registry.recorded_as(self.technique) == registry.PW_DIALOG.name:
-            titles = {"human_bot": "PW-Dialog (human–bot)", "self_chat": "PW-Dialog (self-chat)"}
-            return titles.get(self.setting or "", self.entry.title)
-        if self.technique != "sata":
-            return self.entry.title
-        kind = {"soba": "SOBA", "sata_user": "SATA-User"}.get(self.setting or "", "SATA-Random")
-        return f"{'MM' if (self.models or 2) > 2 else 'PM'}-{kind}"
+        titles = self.habits.titles
+        title = titles.get(self.setting or "", titles.get("", self.entry.title))
+        return title.replace("{many}", "MM" if (self.models or 2) > 2 else "PM")
 
     @model_validator(mode="after")
     def _fits(self) -> PlanInputs:
@@ -174,7 +167,11 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
         habits, liu = self.habits, self.method == "liu2023"
         models = self.models or (len(self.shares) if self.shares else 1 if liu and habits.measures == "share" else 2)
         setting = self.setting or (habits.settings[0] if habits.settings else "")
-        gap = self.gap if self.gap is not None else _range_of(normalised(self.shares or (), setting))
+        gap = (
+            self.gap
+            if self.gap is not None
+            else _range_of(normalised(self.shares or (), self.entry.picks_one(setting)))
+        )
         minutes = self.minutes or habits.seconds * ((self.turns or habits.turns) if habits.held else 1) / 60
         discordance = self.discordance or default_discordance(self, setting, models)
         found: dict[str, Any] = {
@@ -218,13 +215,12 @@ def ask(**question: object) -> PlanInputs:
 
 def default_discordance(inputs: PlanInputs, setting: str, models: int) -> float:
     """One model is picked of all, or ties are as common as in the papers."""
-    if inputs.habits.chooses_among_all and inputs.entry.picks_one(setting):
+    habits = inputs.habits
+    if habits.chooses_among_all and inputs.entry.picks_one(setting):
         return 2 / max(2, models)
-    if inputs.technique == "sata":
-        if inputs.method == "liu2023":
-            return LIU_DISCORDANCE[models > 2]
-        return MANY_DISCORDANCE if models > 2 else inputs.habits.discordance
-    return inputs.habits.discordance
+    if inputs.method == "liu2023" and habits.liu2023_discordance:
+        return habits.liu2023_discordance[models > 2]
+    return habits.discordance_of_many or habits.discordance if models > 2 else habits.discordance
 
 
 def chance_agreement(inputs: PlanInputs) -> float:
@@ -233,10 +229,10 @@ def chance_agreement(inputs: PlanInputs) -> float:
     return good**2 + (1 - good) ** 2
 
 
-def normalised(shares: tuple[float, ...], setting: str) -> tuple[float, ...]:
+def normalised(shares: tuple[float, ...], picks_one: bool) -> tuple[float, ...]:
     """Picks become shares of all picks; where several may be chosen, shares stay as they are."""
     total = math.fsum(shares)
-    if setting in ("sata_random", "sata_user") or not total:
+    if not picks_one or not total:
         return shares
     return tuple(share / total for share in shares)
 
@@ -252,7 +248,7 @@ def _problems(q: PlanInputs) -> Iterator[tuple[str, object]]:
     yield "setting", setting and setting not in habits.settings
     yield "discordance", q.discordance is not None and (habits.discordance == 1.0 or q.entry.picks_one(setting))
     yield "alone", q.models == 1 and habits.measures != "share"
-    yield "too_many", q.technique == "sata" and (q.models or 2) > 12
+    yield "too_many", habits.most_models is not None and (q.models or 2) > habits.most_models
     if shares is not None:
         yield "shares_of_others", not habits.chooses_among_all
         yield "shares_count", len(shares) < 2 or len(shares) != (q.models or len(shares))
@@ -281,7 +277,7 @@ def _facts(q: PlanInputs) -> dict[str, Any]:
         "instead": "set --gap instead" if q.gap is None else "leave --shares out",
         "n_shares": len(shares),
         "n_models": q.models or "several",
-        "range_of_shares": _range_of(normalised(shares, q.setting or "sata_random")) if shares else 0.0,
+        "range_of_shares": _range_of(normalised(shares, q.entry.picks_one(q.setting or ""))) if shares else 0.0,
         "chance": chance_agreement(q),
     }
 

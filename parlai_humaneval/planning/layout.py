@@ -89,7 +89,9 @@ def all_at_once(inputs: PlanInputs, models: int) -> designs.ChoiceDesign:
     """How often each of so many models is chosen: the first and the last differ by the gap, others lie in the middle."""
     gap, discordance = inputs.gap or 0.0, inputs.discordance or 1.0
     if inputs.shares is not None:
-        return designs.ChoiceDesign(normalised(inputs.shares, inputs.setting or ""), discordance)
+        return designs.ChoiceDesign(
+            normalised(inputs.shares, inputs.entry.picks_one(inputs.setting or "")), discordance
+        )
     if models > 2:
         centre = discordance / 2 if abs(discordance - 2 / models) < 1e-9 else 0.5
         return designs.ChoiceDesign((centre + gap / 2, *[centre] * (models - 2), centre - gap / 2), discordance)

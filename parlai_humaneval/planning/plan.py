@@ -13,8 +13,6 @@ from pydantic import BaseModel, Field
 from parlai_humaneval.planning import designs
 from parlai_humaneval.planning.inputs import (
     LEAST_DIALOGUES,
-    LIU_DISCORDANCE,
-    MANY_DISCORDANCE,
     PlanError,
     PlanInputs,
     ask,
@@ -202,15 +200,14 @@ def _more_facts(question: PlanInputs, found: Layout, collected: Collection) -> d
 
 def _switch(questions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """What must be known where a discordance is the one of several models, so that fewer turns than of two say nothing."""
-    switched = any(
-        one["technique"] == "sata"
-        and one["setting"] != "soba"
-        and (one["models"] or 2) > 2
-        and one["discordance"] == MANY_DISCORDANCE
+    known = plannable()
+    switched = [
+        known[one["technique"]]
         for one in questions
-    )
-    numbers = {"many_discordance": MANY_DISCORDANCE, "two_discordance": LIU_DISCORDANCE[False]}
-    return paragraphs("switch", switched=switched, **numbers)
+        if (one["models"] or 2) > 2 and one["discordance"] == known[one["technique"]].discordance_of_many
+    ]
+    numbers = [{"many_discordance": one.discordance_of_many, "two_discordance": one.discordance} for one in switched]
+    return paragraphs("switch", switched=bool(switched), **(numbers[0] if numbers else {}))
 
 
 _REUSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50)
@@ -323,8 +320,8 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanEr
     plans: list[Plan] = []
     impossible: dict[str, PlanError] = {}
     for technique, habits in plannable().items():
-        # Self-chats stand under pw_dialog, whose setting they are; select-all settings differ in what goes on, not in size.
-        settings = tuple(setting for setting in habits.settings if setting != "sata_user") or (None,)
+        # Self-chats stand under the technique whose setting they are.
+        settings = tuple(setting for setting in habits.settings if setting not in habits.same_size) or (None,)
         for setting in settings if recorded_as(technique) == technique else ():
             try:
                 own = technique == inputs.technique

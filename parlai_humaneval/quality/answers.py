@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import count_words
 from parlai_humaneval.display.filtering import offensive_spans
 from parlai_humaneval.schema.records import HUMAN, Candidate, DialogueRecord, JudgementRecord, Rated, Turn
@@ -222,7 +223,7 @@ def degraded_rated_lower(degraded: ArrayLike, others: ArrayLike, *, alpha: float
         return RankSum(None, 1.0)
     together = np.concatenate([low, high])
     if not np.isfinite(together).all():
-        raise ValueError("a rating is nan or infinite: leave out unanswered ratings")
+        raise InvalidValue("a rating is nan or infinite", try_="leave out unanswered ratings")
     if np.ptp(together) == 0:
         return RankSum(False, 1.0)
     from scipy.stats import mannwhitneyu

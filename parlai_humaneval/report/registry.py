@@ -11,6 +11,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.plugins import load_plugins
 from parlai_humaneval.techniques.registry import with_trait
 
@@ -58,7 +59,7 @@ def add_analysis(key: str, added: Analysis) -> None:
     Raises ValueError: the key is taken."""
     home = _builtin(key).module if key in SECTIONS else _ADDED.get(key, added).module
     if key in _NOT_SECTIONS or home != added.module:
-        raise ValueError(f"a report already has a key {key!r}: choose another name for the section")
+        raise InvalidValue(f"a report already has a key {key!r}", try_="choose another name for the section")
     if added.build is not None or key not in _ADDED:
         _ADDED[key] = added
 

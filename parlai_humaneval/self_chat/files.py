@@ -94,6 +94,10 @@ _LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 ANEW = "choose another folder, or replace it with --force, which deletes its contents"
 
 
+class OtherDialogues(SelfChatError):
+    """What a folder already has cannot be added to; the error says how a user of the command replaces it."""
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Make the folder, and keep a second run out of it; a SelfChatError where it cannot be, or one is at work in it."""
@@ -161,11 +165,11 @@ class DialogueFile:
         metadata = read_metadata(self.metadata_path)
         if metadata is None:
             what = f"its settings are unknown, because {self.metadata_path.name} next to it is missing or damaged"
-            raise SelfChatError(what, try_=ANEW, where=self.path)
+            raise OtherDialogues(what, where=self.path, try_=ANEW)
         differing = differences(metadata.get("identity"), self._identity)
         if differing:
             what = f"was generated with other settings ({'; '.join(differing)})"
-            raise SelfChatError(what, where=self.path, try_=f"use the same options as before, {ANEW}")
+            raise OtherDialogues(what, where=self.path, try_=f"use the same options as before, {ANEW}")
         self.numbers = numbers_in(self.path)
 
     def _check_beside(self) -> None:
@@ -246,9 +250,9 @@ def numbers_in(path: Path) -> list[int]:
         try:
             numbers.append(int(json.loads(line)["number"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise SelfChatError("is not a dialogue of this file", where=f"{path}, line {count}", try_=ANEW) from error
+            raise OtherDialogues("is not a dialogue of this file", where=f"{path}, line {count}", try_=ANEW) from error
     if len(set(numbers)) < len(numbers):
-        raise SelfChatError("holds a dialogue twice", where=path, try_=ANEW)
+        raise OtherDialogues("holds a dialogue twice", where=path, try_=ANEW)
     return numbers
 
 

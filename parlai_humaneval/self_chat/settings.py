@@ -76,7 +76,8 @@ class SelfChatSettings(BaseModel, extra="forbid", frozen=True):
             what = f"start “hi” reads no file, but start_file is {self.start_file}"
             raise InvalidValue(what, try_="choose start openers, first_exchange or contexts")
         if self.context_kind != "jsonl" and self.start != "contexts":
-            raise ValueError(f"context_kind {self.context_kind} goes with start “contexts”, not with “{self.start}”")
+            what = f"context_kind {self.context_kind} goes with start “contexts”, not with “{self.start}”"
+            raise InvalidValue(what, try_="set start to contexts, or leave context_kind out")
         return self
 
 

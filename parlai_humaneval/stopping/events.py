@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.statistics.core.formatting import counted, percent
 from parlai_humaneval.stopping.rule import StoppingRule
 
@@ -28,11 +29,11 @@ class Outcome(_Record):
     @model_validator(mode="after")
     def _possible(self) -> Outcome:
         if self.turns < 1:
-            raise ValueError("an outcome needs an answered turn: a dialogue without one is left, not answered")
+            what = "an outcome needs an answered turn: a dialogue without one is left, not answered"
+            raise InvalidValue(what, try_="use Left instead")
         if not self.picks or not all(0 <= picks <= self.turns for picks in self.picks):
-            raise ValueError(
-                f"picks {self.picks} of {self.turns} turns: give one number per model, each from 0 to the number of turns"
-            )
+            what = f"picks {self.picks} of {self.turns} turns are not possible"
+            raise InvalidValue(what, try_="give one number per model, each from 0 to the number of turns")
         return self
 
     def share(self, first: int, second: int) -> float:

@@ -12,6 +12,7 @@ import pandas as pd
 from pydantic import BaseModel
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.sliders import ends_of, is_reversed
 from parlai_humaneval.statistics.survival.spotting import bot_contests, spot_the_bot_segments
@@ -144,7 +145,7 @@ def replay_sequential(
     """
     for name, given in (("shuffles", shuffles), ("seed", seed)):
         if given < 0:
-            raise ValueError(f"{name} is {given}: give 0 or more")
+            raise InvalidValue(f"{name} is {given}", try_="give 0 or more")
     # Before all work.
     stopping_rule(models=("A", "B"), margin=margin, alpha=alpha, evidence=evidence, max_dialogues=FLOOR)
     # Worker → when they first began something, where that is known, whatever the zone of their clock.

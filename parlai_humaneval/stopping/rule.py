@@ -97,7 +97,8 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _several(cls, models: tuple[str, ...]) -> tuple[str, ...]:
         if len(models) < 2:
-            raise ValueError("a study needs two models or more: there is nothing to decide about one")
+            what = "a study needs two models or more: there is nothing to decide about one"
+            raise InvalidValue(what, try_="name another model")
         twice = sorted({name for name in models if models.count(name) > 1})
         if twice:
             raise InvalidValue(f"{', '.join(twice)} is named twice", try_="give each model once")
@@ -109,14 +110,15 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _some_time(cls, timeout: float) -> float:
         if not 0 < timeout < math.inf:
-            raise ValueError(f"the time-out is {timeout:g} seconds: it must be above 0, and not infinite")
+            what = f"the time-out is {timeout:g} seconds: it must be above 0, and not infinite"
+            raise InvalidValue(what, try_="choose a number such as 3600")
         return timeout
 
     @field_validator("floor")
     @classmethod
     def _some_floor(cls, floor: int) -> int:
         if floor < 1:
-            raise ValueError(f"the floor is {floor} dialogues per model: it must be 1 or more")
+            raise InvalidValue(f"the floor is {floor} dialogues per model", try_="choose 1 or more")
         return floor
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from scipy.special import betaincinv, expit, ndtr
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.statistics.core.clustering_effects import detectable_gap
 from parlai_humaneval.statistics.core.sequential import PRIOR_VARIANCE, crossing, mean_p_values
 from parlai_humaneval.stopping.batch import Studies, drawn_pairs
@@ -54,12 +55,11 @@ class Crowd:
 
     def __post_init__(self) -> None:
         if not 0 <= self.icc < 1 - self.ties:
-            raise ValueError(
-                f"an ICC of {self.icc:g} and a share of ties of {self.ties:g}: turns without ties cannot be that correlated"
-            )
-
+            what = f"turns cannot have an ICC of {self.icc:g} when a share of {self.ties:g} are ties"
+            raise InvalidValue(what, try_="choose a lower ICC, or fewer ties")
         if not 0 <= self.quit < 1:
-            raise ValueError(f"a chance of {self.quit:g} of leaving before a turn: give one from 0, below 1")
+            what = f"a chance of {self.quit:g} of leaving before a turn is not possible"
+            raise InvalidValue(what, try_="choose one from 0, below 1")
 
     def share_variance(self, rate: float = 0.5) -> float:
         """Variance of the share of turns of a dialogue that is won at this mean rate."""

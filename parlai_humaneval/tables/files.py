@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Ints
-from parlai_humaneval._util.errors import Problem
+from parlai_humaneval._util.errors import InvalidValue, Problem
 from parlai_humaneval._util.table_files import ENDINGS, NAMED, in_folder, json_object, read_frame, row_names, stem
 from parlai_humaneval._util.text import write_columns
 from parlai_humaneval.tables import columns, schema
@@ -41,7 +41,8 @@ def settled(
     :func:`~parlai_humaneval.tables.columns.check_unique` to refuse; answers that were kept before are told. Raises
     ValueError."""
     if repeats not in (None, *get_args(Repeats)):
-        raise ValueError(f"repeats {repeats!r}: expected one of {', '.join(get_args(Repeats))}, or None to refuse them")
+        advice = f"choose one of {', '.join(get_args(Repeats))}, or None to refuse them"
+        raise InvalidValue(f"cannot be {repeats!r}", where="repeats", try_=advice)
     if frame.empty or (repeats is None and not frame["answer_number"].notna().any()):
         return frame, ()
     plain = frame

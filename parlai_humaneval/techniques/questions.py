@@ -85,10 +85,10 @@ def _chosen(
         try:
             found.append(kind.model_validate(dict(entry)))
         except ValueError as error:
-            raise ValueError(f"your own {one} must be {form}, not {entry!r}") from error
+            raise InvalidValue(f"{entry!r} is not a {one}", try_=f"write your own as {form}") from error
     repeated = [name for name, count in sorted(Counter(each.name for each in found).items()) if count > 1]
     if repeated:
-        raise ValueError(f"these {several} are listed twice: {', '.join(repeated)}")
+        raise InvalidValue(f"these {several} are listed twice: {', '.join(repeated)}", try_="list each once")
     return found
 
 

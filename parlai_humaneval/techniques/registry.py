@@ -66,6 +66,11 @@ class PlanningDefaults:
         judgements_per_dialogue: of a finished dialogue, if the plan says nothing else; None: as of any technique.
         in_liu2023: do Liu et al. 2023 give sample sizes for it?
         note: what must be known beside a plan.
+        titles: setting → title of a plan, where it is not the technique's; "" is any other setting, {many} is PM or MM.
+        same_size: settings that need as many judgements as another one, which a comparison of techniques has already.
+        most_models: that a judgement can show.
+        discordance_of_many: share of judgements that tell two models apart when there are more than two.
+        liu2023_discordance: what Liu et al. 2023 count with: for two models, and for more.
     """
 
     judgement: str
@@ -85,6 +90,11 @@ class PlanningDefaults:
     judgements_per_dialogue: int | None = None
     in_liu2023: bool = False
     note: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    same_size: tuple[str, ...] = ()
+    most_models: int | None = None
+    discordance_of_many: float | None = None
+    liu2023_discordance: tuple[float, float] | None = None
 
     @property
     def dialogue_sides(self) -> int:
@@ -170,8 +180,8 @@ _KNOWN: dict[str, Technique] = {}
 def register(entry: Technique) -> None:
     """Add a technique. Raises ValueError."""
     if _KNOWN.setdefault(entry.name, entry) != entry:
-        what = f"there is a technique {entry.name!r} already ({_KNOWN[entry.name].title}): choose another name"
-        raise ValueError(what)
+        what = f"there is a technique {entry.name!r} already ({_KNOWN[entry.name].title})"
+        raise InvalidValue(what, try_="choose another name")
 
 
 def techniques(engine: Engine | None = None) -> dict[str, Technique]:

@@ -21,7 +21,11 @@ from mephisto_tasks.launch.config import ConfigError, compose_config
             "compares 2 models at a time",
         ),
         ("sata", ["setting=sata_usr"], "sata has no setting 'sata_usr'"),
-        ("sata", ["group_size=3"], "name at least 3 models ('models=[a,b]'); so far, 2 named"),
+        (
+            "sata",
+            ["group_size=3"],
+            "so far, 2 named in: launch try: name them: 'models=[a,b]'",
+        ),
         (
             "single_model",
             ["turn_criteria=[engaging,funny]"],
@@ -44,6 +48,7 @@ from mephisto_tasks.launch.config import ConfigError, compose_config
         ("sata", ["onboarding_file={no_answer}"], "has no right answer: it needs right, must or must_not"),
         ("sata", ["blocking_checks=[same_position]"], "blocking_checks need a block_qualification"),
         ("pw_turn", ["workers.locales=[USA]"], "workers.locales: 'USA' is not an ISO 3166 code"),
+        ("pw_turn", ["max_dialogues=400", "stop=decided"], "in: launch try: write margin=0.1 to call two models equal"),
         ("pw_turn", ["workers.locale=[US]"], "Did you mean workers.locales=…?"),
         (
             "spot_the_bot",
@@ -67,6 +72,25 @@ def test_wrong_settings(tmp_path: Path, task: str, settings: list[str], said: st
     assert "Traceback" not in done.output
     assert done.exception is None or isinstance(done.exception, SystemExit)
     assert not (data_dir / "database.db").exists()
+
+
+NO_REWARD = "task_reward cannot be null; write a value, or leave it out"
+HYDRAS = "defaults: [local, _self_]\nmephisto: {task: {task_reward: null}}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "settings"),
+    [("task_reward: null\n", ()), ("conf: local\n", ("task_reward=null",)), (HYDRAS, ())],
+)
+def test_a_setting_that_needs_a_value_is_not_answered_in_hydras_words(
+    tmp_path: Path, content: str, settings: tuple[str, ...]
+) -> None:
+    """Guards against “field … is not Optional”, which says nothing to anyone who does not know the library."""
+    file = tmp_path / "study.yaml"
+    file.write_text(content)
+    with pytest.raises(ConfigError) as wrong:
+        compose_config("pw_turn", str(file), list(settings))
+    assert str(wrong.value) == NO_REWARD
 
 
 @pytest.mark.parametrize("setting", ["mephisto.task.task_name=🦉 owl", "mephisto.blueprint.models=[eliza"])

@@ -56,9 +56,15 @@ def test_a_misspelt_name_is_met_with_the_nearest_right_one(arguments: list[str],
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["demo", "--raters", "2", "--models", "eliza"], "name at least 2 models (--models a,b); so far, 1 named"),
-        (["launch", "pw_turn", "models=[eliza]"], "('models=[a,b]'); so far, 1 named"),
-        (["demo", "--raters", "2", "--task", "self_chat", "--models", "eliza"], "two or more models (--models a,b)"),
+        (
+            ["demo", "--raters", "2", "--models", "eliza"],
+            "1 named in: main demo try: name them: --models a,b",
+        ),
+        (
+            ["launch", "pw_turn", "models=[eliza]"],
+            "1 named in: main launch try: name them: 'models=[a,b]'",
+        ),
+        (["demo", "--raters", "2", "--task", "self_chat", "--models", "eliza"], "try: name them: --models a,b"),
         (["demo", "--task", "third_party", "conf=ma2023_gold"], "such as 'dialogues=[chats.jsonl]'"),
         (["demo", "--raters", "2", "models=eliza,dull"], "write 'models=[eliza,dull]'"),
     ],
@@ -66,7 +72,7 @@ def test_a_misspelt_name_is_met_with_the_nearest_right_one(arguments: list[str],
 def test_a_hint_can_be_typed_in_the_command_that_gave_it(tmp_path: Path, arguments: list[str], said: str) -> None:
     text = told([*arguments, "port=0", "--data-dir", str(tmp_path)])
     assert said in text
-    assert "(models=[a,b])" not in text
+    assert ": models=[a,b]" not in text
 
 
 def test_a_page_needs_a_folder_that_is_there(tmp_path: Path) -> None:

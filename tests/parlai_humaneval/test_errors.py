@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import pickle
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ValidationError, field_validator
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import (
     HumanevalError,
     InvalidValue,
@@ -75,6 +77,7 @@ def test_pydantic_hands_on_the_parts_of_an_error() -> None:
 
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = ("parlai_humaneval", "mephisto_tasks")
 HIDDEN = re.compile(r"; (?=[a-z`{-])|(?<![.…A-Z])(?<!al)\. (?=[A-Z`{])|\bdid you mean|(?<![.…])\.$", re.IGNORECASE)
 """A second clause or sentence, in which advice would stand; or a full stop."""
 
@@ -110,6 +113,40 @@ def test_commands_raise_errors_with_parts() -> None:
         if re.search(r"raise click\.(ClickException|UsageError|BadParameter)|\bctx\.fail\(", line)
     ]
     assert plain == []
+
+
+UNTYPED = {
+    "parlai_humaneval/statistics": 129,
+    "parlai_humaneval/planning/power.py": 16,
+    "parlai_humaneval/allocation/groups.py": 5,
+    "parlai_humaneval/allocation/item_pool.py": 6,
+    "parlai_humaneval/allocation/items.py": 2,
+    "parlai_humaneval/models/bot_speaker": 6,
+    "mephisto_tasks/crowds/prolific/arrivals.py": 1,
+    "mephisto_tasks/crowds/prolific/client.py": 1,
+    "mephisto_tasks/server/packets.py": 1,
+    "mephisto_tasks/storage/logs.py": 1,
+    "mephisto_tasks/webapp/scripts": 1,
+}
+"""Rooms where a plain ValueError meets a programmer only, who called a function wrongly or catches it next door, and how
+many there are; these numbers fall. Anywhere else, what somebody wrote or typed is refused, which takes a typed error."""
+
+
+def test_a_users_input_is_refused_by_typed_errors() -> None:
+    """Guards the parts of an error: of a plain ValueError a command shows a traceback, or a sentence without advice."""
+    found = Counter(
+        next((room for room in UNTYPED if path.is_relative_to(room)), str(path))
+        for path in (path.relative_to(ROOT) for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py")))
+        if "node_modules" not in path.parts
+        for _ in re.findall(r"\braise ValueError\b", (ROOT / path).read_text(encoding="utf-8"))
+    )
+    assert {room: count for room, count in found.items() if count > UNTYPED.get(room, 0)} == {}
+
+
+def test_typed_errors_of_values_are_still_value_errors() -> None:
+    """pydantic reports nothing else among its problems, and ``except ValueError`` in programs of others goes on working."""
+    assert issubclass(InvalidValue, ValueError)
+    assert issubclass(DataError, ValueError)
 
 
 def _subclasses(texts: Iterable[str], names: set[str]) -> set[str]:

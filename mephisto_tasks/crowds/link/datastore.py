@@ -6,13 +6,15 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Visit
-from parlai_humaneval._util.files import make_private
+from mephisto_tasks.storage.results import ResultsError
+from mephisto_tasks.storage.sqlite import Database
 
 LINK = "link"
 FILE = "link.db"
@@ -20,6 +22,15 @@ VISIT = "visit_id"  # what the provider's data of a registration name the visit 
 
 _END = "UPDATE visits SET status = ?, ended = ? WHERE {} = ? AND status != 'complete'"
 _COLUMNS = "visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status"
+
+
+def _add_status(connection: sqlite3.Connection) -> None:
+    if "panel_status" not in {name for _, name, *_ in connection.execute("PRAGMA table_info(visits)")}:
+        connection.execute("ALTER TABLE visits ADD COLUMN panel_status TEXT")
+
+
+_MIGRATIONS = (Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"), _add_status)
+"""Files of earlier releases have no number of a version: the first of these finds its tables there already."""
 
 
 class LinkDatastore:
@@ -30,33 +41,31 @@ class LinkDatastore:
     def __init__(self, folder: Path) -> None:
         self.table_access_condition = threading.Condition()
         self.conn: dict[int, sqlite3.Connection] = {}
-        self._path = folder / FILE
-        make_private(self._path)
-        with self._connection() as connection:
-            connection.executescript(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
-            columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(visits)")}
-            if "panel_status" not in columns:  # of a version before it
-                connection.execute("ALTER TABLE visits ADD COLUMN panel_status TEXT")
+        self._database = Database(folder / FILE, error=ResultsError, migrations=_MIGRATIONS)
+        self._get_connection()
 
     def _get_connection(self) -> sqlite3.Connection:
         if 0 not in self.conn:
-            self.conn[0] = sqlite3.connect(self._path, check_same_thread=False, timeout=30)
+            self.conn[0] = self._database.connect(shared=True)
         return self.conn[0]
 
     @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, or part of the one that :func:`one_commit` holds."""
         with self.table_access_condition:
             connection = self._get_connection()
-            try:
+            if not connection.in_transaction:
+                connection.execute("BEGIN IMMEDIATE")
+            with connection:
                 yield connection
-                connection.commit()
-            except BaseException:
-                connection.rollback()
-                raise
+
+    def _rows(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        with self.table_access_condition:
+            return self._get_connection().execute(sql, values).fetchall()
 
     def add(self, task_name: str, arrival: Arrival) -> Visit:
         values = (task_name, arrival.door, arrival.worker_name, arrival.study, arrival.session, "", "here", time.time())
-        with self._connection() as connection:
+        with self._writing() as connection:
             columns = "task_name, door, worker_name, study, session, registration, status, began"
             sql = f"INSERT INTO visits ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             visit_id = connection.execute(sql, values).lastrowid
@@ -72,7 +81,7 @@ class LinkDatastore:
 
     def go_on_as(self, earlier: Visit, now: Visit) -> Visit:
         """The work of an earlier visit goes on under the session with which its worker came now."""
-        with self._connection() as connection:
+        with self._writing() as connection:
             sql = "UPDATE visits SET registration = ?, agent_id = ?, status = 'here', ended = NULL WHERE visit_id = ?"
             connection.execute(sql, (earlier.registration, earlier.agent_id, now.visit_id))
             sql = "UPDATE visits SET status = 'moved', ended = ?, agent_id = NULL WHERE visit_id = ?"
@@ -96,19 +105,15 @@ class LinkDatastore:
     def returned_agents(self, agent_ids: list[str]) -> set[str]:
         """Those of these agents whose visit was given back by another process."""
         marks = ", ".join("?" * len(agent_ids))
-        with self._connection() as connection:
-            sql = f"SELECT agent_id FROM visits WHERE status = 'returned' AND agent_id IN ({marks})"
-            found = connection.execute(sql, agent_ids)
-            return {str(agent_id) for (agent_id,) in found}
+        sql = f"SELECT agent_id FROM visits WHERE status = 'returned' AND agent_id IN ({marks})"
+        return {str(agent_id) for (agent_id,) in self._rows(sql, agent_ids)}
 
     def _newest(self, where: str, *values: str) -> Visit | None:
         return next(reversed(self._visits(where, *values)), None)
 
     def _visits(self, where: str, *values: object) -> list[Visit]:
         sql = f"SELECT {_COLUMNS} FROM visits WHERE {where} ORDER BY visit_id"
-        with self._connection() as connection:
-            rows = connection.execute(sql, values).fetchall()
-        return [Visit(**dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows]
+        return [Visit(**dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in self._rows(sql, values)]
 
     def give_agent(self, visit_id: int, agent_id: str) -> None:
         self._write("UPDATE visits SET agent_id = ? WHERE visit_id = ?", (agent_id, visit_id))
@@ -125,12 +130,11 @@ class LinkDatastore:
         self._write(_END.format("agent_id"), (outcome, time.time(), agent_id))
 
     def _write(self, sql: str, *values: tuple[object, ...]) -> None:
-        with self._connection() as connection:
+        with self._writing() as connection:
             connection.executemany(sql, values)
 
     def is_blocked(self, worker_id: str) -> bool:
-        with self._connection() as connection:
-            return connection.execute("SELECT 1 FROM blocked WHERE worker_id = ?", (worker_id,)).fetchone() is not None
+        return bool(self._rows("SELECT 1 FROM blocked WHERE worker_id = ?", (worker_id,)))
 
     def set_blocked(self, worker_id: str, blocked: bool) -> None:
         statement = "INSERT OR IGNORE INTO blocked VALUES (?)" if blocked else "DELETE FROM blocked WHERE worker_id = ?"

@@ -57,7 +57,7 @@ class PanelStatuses(BaseModel, extra="forbid", frozen=True):
         words = [plain_status(word) for of_meaning in self.model_dump().values() for word in of_meaning]
         twice = [word for word in words if words.count(word) > 1]
         if twice:
-            raise ValueError(f"statuses: {twice[0]!r} is in more than one list")
+            raise InvalidValue(f"{twice[0]!r} is in more than one list", where="statuses", try_="keep it in one")
         return self
 
     def meaning(self, status: str) -> Meaning:
@@ -105,18 +105,19 @@ class PanelFile(BaseModel, extra="forbid"):
             try:
                 fields = list(Formatter().parse(template))
             except ValueError as error:
-                raise ValueError(f"{where}: braces only enclose names ({error})") from error
+                what = f"braces only enclose names ({error})"
+                raise InvalidValue(what, where=where, try_="double a brace that is part of the address") from error
             if any(spec or conversion for _, _, spec, conversion in fields):
-                raise ValueError(f"{where}: braces enclose only a name, as {{worker}}")
+                raise InvalidValue("braces enclose only a name", where=where, try_="write them as in {worker}")
             if unknown := sorted(fields_of(template) - allowed):
                 known = ", ".join(f"{{{name}}}" for name in sorted(allowed))
-                raise InvalidValue(f"{where}: {{{unknown[0]}}} is unknown", try_=f"choose one of {known}")
+                raise InvalidValue(f"{{{unknown[0]}}} is unknown", where=where, try_=f"choose one of {known}")
             if fields_of(_authority(template)) - set(self.values):
-                raise ValueError(f"{where}: the host must not depend on the visitor")
+                raise InvalidValue("the host must not depend on the visitor", where=where, try_="write it out")
             parts = urlsplit(template)
             here = parts.scheme == "http" and parts.hostname in _LOOPBACK
             if not (parts.scheme == "https" or here) or not parts.hostname or "@" in parts.netloc:
-                raise ValueError(f"{where}: an https:// address is expected, not {template!r}")
+                raise InvalidValue(f"{template!r} is not a secure address", where=where, try_="write https://…")
         return self
 
 

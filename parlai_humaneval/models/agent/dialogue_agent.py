@@ -17,6 +17,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.dialogue import split_persona
 from parlai_humaneval.display.images import IMAGES_FIELD, SeenImage
 from parlai_humaneval.display.text import without_thoughts
@@ -257,8 +258,8 @@ def history_limit(given: Any) -> HistoryLimit:
         return HistoryLimit()
     written = _WRITTEN.fullmatch(str(given))
     if written is None or int(written[1]) < 1:
-        what = f"{OPTION} must be a number of turns or of tokens, such as “20 turns” or “4000 tokens”, not “{given}”"
-        raise ValueError(what)
+        what = f"{OPTION} must be a number of turns or of tokens, not “{given}”"
+        raise InvalidValue(what, try_="write it as “20 turns” or “4000 tokens”")
     return HistoryLimit(**{f"{written[2].lower()}s": int(written[1])})
 
 

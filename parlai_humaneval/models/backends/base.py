@@ -17,7 +17,7 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from typing_extensions import Unpack
 
-from parlai_humaneval._util.errors import HumanevalError, Parts
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Parts
 from parlai_humaneval._util.text import seconds_to_wait
 from parlai_humaneval.display.images import IMAGES_FIELD, PICTURE_ALONE, SeenImage, images_in
 from parlai_humaneval.display.text import is_blank
@@ -133,7 +133,7 @@ class OutsideAgent(dialogue_agent.DialogueAgent):
         super().__init__(opt, shared)
         self.concurrency = int(opt.get("concurrency") or CONCURRENCY)
         if self.concurrency < 1:
-            raise ValueError(f"concurrency must be at least 1, not {self.concurrency}")
+            raise InvalidValue(f"{self.concurrency} is too low", where="concurrency", try_="choose 1 or more")
         self.takes_images = bool(opt.get(IMAGES_FIELD))  # an option of the agents that can
 
     def at_once(self, most: int, threads: int | None) -> tuple[int, int]:

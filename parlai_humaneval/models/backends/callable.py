@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 
+from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.installing import lacking
 from parlai_humaneval.display.images import IMAGES_FIELD, images_in
@@ -145,10 +146,10 @@ EXAMPLES = "my_module:reply or my_folder/my_file.py:reply"
 
 def find_function(where: str, folder: Path) -> Callable[..., Any]:
     """The function that ``module:function`` or ``file.py:function`` names; a module in ``folder`` goes before others of
-    its name. A ValueError where there is none, or the import ends the program; what else it raises goes through."""
+    its name. An InvalidValue where there is none, or the import ends the program; what else it raises goes through."""
     place, _, name = where.rpartition(":")
     if not place or not name:
-        raise ValueError(f"function: expected {EXAMPLES}, not {where!r}")
+        raise InvalidValue(f"{where!r} does not name a function", where="function", try_=f"write {EXAMPLES}")
     try:
         if place.endswith(".py") or "/" in place:
             module = _from_file(folder / Path(place).expanduser())
@@ -165,9 +166,11 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
     except AttributeError as error:
         # Python's words for it name the module as it is called here; of whatever else lacks something, they are told.
         lacking = isinstance(error.obj, ModuleType) and error.name == name.partition(".")[0]
-        raise ValueError(f"function: {place} has no {name}" + ("" if lacking else f": {error}")) from error
+        what = f"{place} has no {name}" + ("" if lacking else f": {error}")
+        raise InvalidValue(what, where="function", try_="check the spelling") from error
     if not callable(function):
-        raise ValueError(f"function: {name} in {place} is not a function, but {type(function).__name__}")
+        what = f"{name} in {place} is not a function, but {type(function).__name__}"
+        raise InvalidValue(what, where="function", try_="name a function")
     return function  # type: ignore[no-any-return]  # attrgetter does not know
 
 
@@ -175,7 +178,12 @@ def _from_file(path: Path) -> ModuleType:
     """The module in a file, anew once the file has changed. Two files of one name are two modules; what stands beside it
     can be imported by it."""
     if not path.is_file():
-        raise ValueError(f"function: there is no file {path}")
+        raise InvalidValue(
+            f"there is no file {path}",
+            where="function",
+            misspelt=nearest_file(path),
+            try_="write its path from the folder of the zoo file",
+        )
     path = path.resolve()
     name = f"{path.stem}_{hashlib.sha256(f'{path}|{path.stat().st_mtime_ns}'.encode()).hexdigest()[:8]}"
     if name in sys.modules:
@@ -184,7 +192,7 @@ def _from_file(path: Path) -> ModuleType:
         sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"function: {path} is not a Python file")
+        raise InvalidValue(f"{path} is not a Python file", where="function", try_=f"write {EXAMPLES}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickles look their module up by its name
     try:
@@ -208,9 +216,10 @@ def wanted(function: Callable[..., Any], offered: Mapping[str, object]) -> froze
     try:
         signature.bind([], **{name: offered[name] for name in taken})
     except TypeError as error:
-        raise ValueError(
-            f"function: it must take one argument, the history, and may take {', '.join(offered)} by these names; but its "
-            f"parameters are {signature} ({error})"
+        raise InvalidValue(
+            f"it must take one argument, the history, but its parameters are {signature} ({error})",
+            where="function",
+            try_=f"let all others be optional, or be named as one of: {', '.join(offered)}",
         ) from error
     return taken
 

@@ -14,6 +14,7 @@ import yaml
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 
+from parlai_humaneval._util.errors import InvalidValue, choose_from
 from parlai_humaneval.display.text import ONLY_THOUGHTS, is_blank, only_thoughts, parted, without_thoughts
 from parlai_humaneval.models.agent import dialogue_agent as agents
 from parlai_humaneval.models.backends.base import Heard, Hears, OutsideAgent, Said
@@ -47,7 +48,9 @@ class Prices:
     def __post_init__(self) -> None:
         for name, price in (("price_prompt", self.prompt), ("price_completion", self.completion)):
             if price is not None and not 0 <= price < float("inf"):
-                raise ValueError(f"{name} must be a price per million tokens, 0 or more, not {price}")
+                raise InvalidValue(
+                    f"{price} is not a price", where=name, try_="write a price per million tokens, 0 or more"
+                )
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         """Of one reply, in :attr:`currency`; None where a price or a number of tokens that it takes is not known."""
@@ -79,7 +82,7 @@ class ChatCompletionsAgent(OutsideAgent):
         self.patience_s = self.server.patience_s
         role: Any = opt.get("system_role") or "system"
         if role not in get_args(SystemRole):
-            raise ValueError(f"system_role must be {', '.join(get_args(SystemRole))}, not “{role}”")
+            raise InvalidValue(f"cannot be “{role}”", where="system_role", **choose_from(role, get_args(SystemRole)))
         self.wording = Wording(
             system_prompt=opt.get("system_prompt") or "",
             system_role=role,
@@ -193,31 +196,35 @@ class ChatCompletionsAgent(OutsideAgent):
         return None if word is None else self.server.server.without_key(word)[:200]
 
 
+_ADDRESS = "write an address such as http://localhost:8000/v1"
+
+
 def _connect(opt: Opt, concurrency: int) -> ChatServer:
     timeout_s, retries = float(opt.get("request_timeout_s") or TIMEOUT_S), int(opt.get("request_retries", RETRIES))
     if timeout_s <= 0 or retries < 0:
-        raise ValueError("request_timeout_s must be above 0, and request_retries at least 0")
+        what = f"request_timeout_s is {timeout_s:g}, and request_retries {retries}"
+        raise InvalidValue(what, try_="choose a time-out above 0, and 0 retries or more")
     model = opt.get("served_model")
     if not model:
-        what = "served_model is missing: the name by which the server calls its model (GET /models lists them)"
-        raise ValueError(what)
+        advice = "set the name by which the server calls its model (GET /models lists them)"
+        raise InvalidValue("is missing", where="served_model", try_=advice)
     address = str(opt.get("base_url") or os.environ.get(ADDRESS_VARIABLE) or "").strip()
     if not address:
-        raise ValueError(f"base_url (or {ADDRESS_VARIABLE}) is missing: an address such as http://localhost:8000/v1")
+        raise InvalidValue(f"base_url (or {ADDRESS_VARIABLE}) is missing", try_=_ADDRESS)
     parts = urlsplit(address)
     if parts.username or parts.password or parts.query:
         # What it was is not told: the message is logged.
-        what = "base_url must not contain a user, password or query: a key belongs in an environment variable"
-        raise ValueError(what)
+        what = "must not contain a user, password or query"
+        raise InvalidValue(what, where="base_url", try_="put a key into an environment variable (api_key_env)")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        what = f"base_url must be an http or https address, such as http://localhost:8000/v1, not {address!r}"
-        raise ValueError(what)
+        raise InvalidValue(f"{address!r} is not a web address", where="base_url", try_=_ADDRESS)
     variable = str(opt.get("api_key_env", KEY_VARIABLE) or "").strip()
     if variable and not is_variable_name(variable):
-        raise ValueError(not_a_name("api_key_env"))  # what was given is not told: it may be a key
+        raise InvalidValue(not_a_name("api_key_env"))  # what was given is not told: it may be a key
     key = os.environ.get(variable, "").strip() if variable else ""
     if not key and variable not in ("", KEY_VARIABLE):
-        raise ValueError(f"the environment variable {variable} is not set, although api_key_env names it for the key")
+        what = f"the environment variable {variable} is not set"
+        raise InvalidValue(what, where="api_key_env", try_="set it to the key, or leave api_key_env empty")
     server = Server(base_url=base_of(address), model=str(model), key_variable=variable, key=key)
     return ChatServer(server, timeout_s=timeout_s, retries=retries, concurrency=concurrency)
 
@@ -226,12 +233,13 @@ def _sampling(opt: Opt) -> dict[str, Any]:
     fields: dict[str, Any] = {name: opt[name] for name in NUMBERS if opt.get(name) is not None}
     if opt.get("max_tokens") is not None:
         if int(opt["max_tokens"]) < 1:
-            raise ValueError(f"max_tokens must be at least 1, not {opt['max_tokens']}")
+            raise InvalidValue(f"{opt['max_tokens']} is too low", where="max_tokens", try_="choose 1 or more")
         fields[opt.get("limit_field") or LIMIT_FIELDS[0]] = int(opt["max_tokens"])
     if given := opt.get("stop"):
         stops = [given] if isinstance(given, str) else list(given)
         if len(stops) > 1 and all(len(stop) == 1 for stop in stops) and any(stop.isalnum() for stop in stops):
-            raise ValueError(f"stop must be a list of texts, such as [{''.join(stops)!r}]")  # ParlAI takes a text apart
+            advice = f"write a list of texts, such as [{''.join(stops)!r}]"  # ParlAI takes a text apart
+            raise InvalidValue("must be a list", where="stop", try_=advice)
         fields["stop"] = stops
     if extra := opt.get("extra_body"):
         try:
@@ -239,5 +247,6 @@ def _sampling(opt: Opt) -> dict[str, Any]:
         except yaml.YAMLError:
             fields["extra_body"] = None
         if not isinstance(fields["extra_body"], dict):
-            raise ValueError("extra_body must be a JSON object of further fields, such as '{\"top_k\": 40}'")
+            advice = "write further fields as in '{\"top_k\": 40}'"
+            raise InvalidValue("must be a JSON object", where="extra_body", try_=advice)
     return fields

@@ -60,7 +60,7 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
     for name, (is_right, wanted) in SEARCH_OPTIONS.items():
         value = options.get(name)
         if value is not None and not is_right(value):
-            raise ValueError(f"{name} must be {wanted}, not {value:g}")
+            raise InvalidValue(f"{value:g} is not possible", where=name, try_=f"choose a number that is {wanted}")
     config = deepcopy(pretrained.settings)
     if is_transformers_5():
         config.update(**{name: value for name, value in UNSET.items() if getattr(config, name, None) is None})
@@ -80,7 +80,8 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
         what = "num_beams searches for the likeliest reply and do_sample draws one"
         raise InvalidValue(what, try_="choose one of them")
     if pretrained.context is not None and config.max_new_tokens >= pretrained.context:
-        raise ValueError(f"max_new_tokens {config.max_new_tokens} leaves no room in {pretrained.context} tokens")
+        what = f"max_new_tokens {config.max_new_tokens} leaves no room in {pretrained.context} tokens"
+        raise InvalidValue(what, try_="choose a lower number")
     config.min_new_tokens = min(config.min_new_tokens, config.max_new_tokens)
     end = pretrained.tokenizer.eos_token_id if config.eos_token_id is None else config.eos_token_id
     ends = end if isinstance(end, list) else [end]

@@ -32,9 +32,11 @@ class Endpoint:
         try:
             self._url = httpx.URL(url)
         except httpx.InvalidURL as error:
-            raise ValueError(f"url: not an address: {error}") from error
+            raise InvalidValue(
+                f"is not an address ({error})", where="url", try_="write http://… or https://…"
+            ) from error
         if self._url.scheme not in ("http", "https") or not self._url.host:
-            raise ValueError("url: expected an address that begins with http:// or https://")
+            raise InvalidValue("is not an address", where="url", try_="write http://… or https://…")
         if trouble := secrets.key_in_address(url):
             raise InvalidValue(trouble, where="url")
         self.name = str(self._url.copy_with(query=None, fragment=None))  # a query may hold a key all the same
@@ -130,13 +132,14 @@ def _authorization(variable: str) -> str:
     if not variable:
         return ""
     if not secrets.is_variable_name(variable):
-        raise ValueError(secrets.not_a_name("authorization_env"))  # what was given is not told: it may be a key
+        raise InvalidValue(secrets.not_a_name("authorization_env"))  # what was given is not told: it may be a key
     value = os.environ.get(variable, "").strip()
     if not value:
         what = f"the environment variable {variable} is not set"
         raise InvalidValue(what, where="authorization_env", try_="set it to the header, such as “Bearer …”")
     if not (value.isascii() and value.isprintable()):  # httpx would show it in its error
-        raise ValueError(f"authorization_env: {variable} contains characters that a header must not contain")
+        what = f"{variable} contains characters that a header must not contain"
+        raise InvalidValue(what, where="authorization_env", try_="use letters, digits and signs of ASCII")
     return value
 
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from parlai.core.loader import AGENT_REGISTRY, load_agent_module, register_agent
 from parlai.core.opt import Opt
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.files import make_importable
@@ -268,7 +269,7 @@ class HumanAgent(OutsideAgent):
         super().__init__(opt, shared)
         desk = offered_desk() if shared is None else shared["desk"]
         if desk is None:
-            raise ValueError(NEEDS_LAUNCH)
+            raise InvalidValue(NEEDS_LAUNCH)
         desk.used = True
         self.desk = desk
         self._patience_s = _seconds(opt, "patience_s", PATIENCE_S)
@@ -306,5 +307,5 @@ def _seconds(opt: Opt, name: str, default: float) -> float:
     value = opt.get(name)
     seconds = default if value is None else float(value)
     if not seconds > 0:
-        raise ValueError(f"{name} must be a number of seconds over 0, not {value}")
+        raise InvalidValue(f"{value} is too low", where=name, try_="choose a number of seconds over 0")
     return seconds

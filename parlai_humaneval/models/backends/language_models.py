@@ -135,7 +135,8 @@ class HuggingFaceAgent(agents.DialogueAgent):
         limits = [most for most in (self.pretrained.context, opt.get("max_context")) if most is not None]
         room = min(limits) - (config.max_new_tokens if self.KIND == "causal" else 0) if limits else None
         if room is not None and room < 1:
-            raise ValueError(f"max_context {min(limits)} leaves no room for max_new_tokens {config.max_new_tokens}")
+            what = f"max_context {min(limits)} leaves no room for max_new_tokens {config.max_new_tokens}"
+            raise InvalidValue(what, try_="choose a larger context, or fewer new tokens")
         room = min((most for most in (room, limit.tokens) if most is not None), default=None)
         prompting.fit(form, prompting.Played(), (), room)  # a system prompt that is too long is known now
         return form, config, room, limit.turns
@@ -185,7 +186,7 @@ class CausalLmAgent(HuggingFaceAgent):
         if kind == "dialogpt":
             if not (end := getattr(tokenizer, "eos_token", None)):
                 needs = "needs a tokenizer with an ending token (eos_token); this one has none"
-                raise ValueError(f"prompt_format dialogpt {needs}")
+                raise InvalidValue(f"prompt_format dialogpt {needs}", try_="choose another prompt_format")
             return prompting.JoinedFormat(tokenizer, system, separator=str(end), trailing=True)
         if not template:
             what = "this model has no chat template"
@@ -194,9 +195,10 @@ class CausalLmAgent(HuggingFaceAgent):
         with suppress(yaml.YAMLError):
             switches = yaml.safe_load(switches) if isinstance(switches, str) else switches
         if not isinstance(switches, dict):
-            raise ValueError("chat_template_kwargs must be a mapping, such as {enable_thinking: false}")
+            raise InvalidValue("must be a mapping", where="chat_template_kwargs", try_="write {enable_thinking: false}")
         if overlap := switches.keys() & WRITTEN_BY_US:
-            raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
+            what = f"cannot set {', '.join(sorted(overlap))}"
+            raise InvalidValue(what, where="chat_template_kwargs", try_="leave that out")
         return prompting.ChatFormat(tokenizer, system, template=template, switches=switches)
 
 

@@ -24,6 +24,7 @@ from typing import IO, Any, ClassVar
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.models.backends import base
 from parlai_humaneval.models.zoo.files import folder_of
 
@@ -41,9 +42,11 @@ def words_of(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ValueError(f"command: {command!r} cannot be read: {error}") from error
+        what = f"{command!r} cannot be read: {error}"
+        raise InvalidValue(what, where="command", try_="close all quotation marks") from error
     if not words:
-        raise ValueError('command: expected a program and its arguments, such as "python my_bot.py"')
+        what = "a program and its arguments are missing"
+        raise InvalidValue(what, where="command", try_='write it as "python my_bot.py"')
     return words
 
 
@@ -127,7 +130,8 @@ class Program(Subprocess):
         try:
             super().__init__(words, cwd=folder, stderr=subprocess.PIPE)
         except (OSError, ValueError) as error:
-            raise ValueError(f"command: {words[0]!r} cannot be started in {folder}: {error}") from error
+            what = f"{words[0]!r} cannot be started in {folder}: {error}"
+            raise InvalidValue(what, where="command", try_="start it by hand there to see why") from error
         self.name = f"{Path(words[0]).name} ({self.process.pid})"
         os.set_blocking(self.stdin.fileno(), False)
 

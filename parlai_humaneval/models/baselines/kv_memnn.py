@@ -171,7 +171,7 @@ class KvMemnnAgent(TorchRankerAgent):
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         for option, least in (("hops", 0), ("nearest_keys", 1), ("memory_limit", 1)):
             if opt[option] < least:
-                raise ValueError(f"{option} must be at least {least}, not {opt[option]}")
+                raise InvalidValue(f"{opt[option]} is too low", where=option, try_=f"choose {least} or more")
         # ParlAI's constructor loads the model's file, and with it what is remembered.
         self.memory: ReplyMemory = shared["memory"] if shared else ReplyMemory(opt["memory_limit"])
         self._said_before: list[set[tuple[int, ...]]] = []

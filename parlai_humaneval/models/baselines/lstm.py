@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.models.agent.dialogue_agent import add_options
 
 State = tuple[torch.Tensor, torch.Tensor]
@@ -40,9 +41,8 @@ class RecurrentLm(TorchGeneratorModel):
             opt[name] for name in ("embeddingsize", "hiddensize", "numlayers", "dropout")
         )
         if opt["embtied"] and embedding != hidden:
-            raise ValueError(
-                f"embtied needs embeddings as wide as the hidden state: embeddingsize {embedding}, hiddensize {hidden}"
-            )
+            what = f"embtied needs embeddings as wide as the hidden state ({hidden}), not {embedding}"
+            raise InvalidValue(what, try_=f"set embeddingsize to {hidden}, or leave embtied out")
         words = len(dictionary)
         self.embedding = nn.Embedding(words, embedding, padding_idx=padding)
         self.lstm = nn.LSTM(embedding, hidden, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)

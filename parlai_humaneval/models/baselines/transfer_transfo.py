@@ -25,6 +25,7 @@ from parlai.utils.torch import neginf, padded_3d, padded_tensor
 from torch import Tensor
 from torch.nn.functional import pad
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.models.agent.dialogue_agent import add_options
 from parlai_humaneval.models.backends.hugging_face import Layers, cache_name, cache_of, layers_of
 from parlai_humaneval.models.baselines import transfer_transfo_data as data
@@ -189,9 +190,10 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         self.id = "TransferTransfo"
         positions = self._bare_model().gpt2.config.n_positions
         if not self.text_truncate or not self.label_truncate or self.text_truncate + self.label_truncate >= positions:
-            raise ValueError(
+            raise InvalidValue(
                 f"text_truncate ({self.text_truncate}) and label_truncate ({self.label_truncate}) must be set, and "
-                f"leave one of this GPT-2's {positions} positions free"
+                f"leave one of this GPT-2's {positions} positions free",
+                try_="choose lower ones",
             )
 
     def share(self) -> dict[str, Any]:

@@ -19,12 +19,13 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from typing_extensions import Self
 
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue
 from parlai_humaneval._util.installing import check_release, lacking
 from parlai_humaneval.dialogues.dialogue import with_persona
 from parlai_humaneval.models.agent.dialogue_agent import Speaker
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.names import UnknownOptions, needs_local_packages, parse, refusal
-from parlai_humaneval.models.backends.base import OutsideAgent, OutsideError
+from parlai_humaneval.models.backends.base import OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Request
 from parlai_humaneval.models.pool.worker import ModelWorker
 from parlai_humaneval.models.zoo import files
@@ -138,7 +139,7 @@ def load_agent(spec: ModelSpec) -> Agent:
         if files.is_out_of_memory(error):
             raise files.out_of_memory(spec) from error
         where = f"{spec.name} cannot be loaded"
-        if isinstance(error, OutsideError):
+        if isinstance(error, HumanevalError):
             raise ZooError(error, where=where) from error
         if package := lacking(error):
             raise ZooError(package.what, where=where, try_=package.try_) from error
@@ -205,10 +206,13 @@ class Child:
         self.worker = worker
         self._seed = seed
         if isinstance(persona, str):
-            raise ValueError(f"a persona is a list of sentences, not a single text: “{persona}”")
+            raise InvalidValue(
+                f"a persona is a list of sentences, not a single text: “{persona}”", try_="put it in a list"
+            )
         # A line break within a sentence would make its rest words of the person.
         if wrong := [sentence for sentence in persona if len(sentence.splitlines()) != 1 or not sentence.strip()]:
-            raise ValueError(f"a sentence of a persona must be one line that is not empty, not {wrong[0]!r}")
+            what = f"a sentence of a persona must be one line that is not empty, not {wrong[0]!r}"
+            raise InvalidValue(what, try_="write one sentence per entry")
         self._persona = tuple(persona)
         self.renew()
 

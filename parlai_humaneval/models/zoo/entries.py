@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 from yaml.composer import ComposerError
 
 from parlai_humaneval._util.data_files import FASTEST, read_yaml
-from parlai_humaneval._util.errors import HumanevalError, Misspelt, Problem, misspelt
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Misspelt, Problem, misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.models.zoo.secrets import key_trouble
 
@@ -71,7 +71,8 @@ class Running(BaseModel, extra="forbid", frozen=True):
         said = {name for keys in ENGINE_KEYS.values() for name in keys if getattr(self, name) is not None}
         if strange := sorted(said - ENGINE_KEYS[self.engine]):
             engines = [engine for engine, keys in ENGINE_KEYS.items() if strange[0] in keys]
-            raise ValueError(f"{strange[0]} is for engine: {' or '.join(engines)}, not for {self.engine}")
+            what = f"{strange[0]} is for engine: {' or '.join(engines)}, not for {self.engine}"
+            raise InvalidValue(what, try_=f"leave {strange[0]} out, or change the engine")
         return self
 
     @property

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy.special import betaln, stdtr
 
 from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval._util.errors import InvalidValue
 
 SOURCE = "Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting; Ville 1939"
 PRIOR_VARIANCE = 0.05
@@ -118,7 +119,8 @@ def prediction_weight(together: Floats, predicted: Floats, variance: Floats) -> 
 
 def _half(margin: float) -> float:
     if not 0 < margin < 1:
-        raise ValueError(f"the margin must be between 0 and 1, such as 0.1 for ten points: it is {margin:g}")
+        what = f"the margin must be between 0 and 1, not {margin:g}"
+        raise InvalidValue(what, try_="choose one such as 0.1 for ten points")
     return margin / 2
 
 

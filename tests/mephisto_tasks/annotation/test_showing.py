@@ -87,7 +87,7 @@ def test_the_replies_of_a_dialogue_that_is_rated_again_look_as_its_lines_do() ->
 
 
 def test_more_exchanges_than_there_are() -> None:
-    with pytest.raises(ValueError, match="secret-id has 3 exchanges, not 4"):
+    with pytest.raises(ValueError, match="secret-id: it has 3 exchanges, not 4"):
         shown_dialogue(dialogue(7), k=4)
 
 

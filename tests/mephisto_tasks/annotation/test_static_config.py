@@ -77,7 +77,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out and name the models"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged at most 289 times"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "use more dialogues: num_dialogues=18"),
-        ("pair", {"models": ["a"]}, "a comparison needs two or more models ('models=[a,b]'), but one is named"),
+        ("pair", {"models": ["a"]}, "but one is named; name them: 'models=[a,b]'"),
         ("pair", {"groups": [["a", "b", "c"]]}, "groups are pairs of two different models"),
         ("pair", {"groups": [["a", "a"]]}, "groups are pairs of two different models"),
         ("pair", {"groups": [["a", "b"], ["b", "a"]]}, "the same two models are in two groups"),
@@ -93,7 +93,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         (
             "self_chat",
             {"models": []},
-            "generate=self_chat needs models to talk: 'models=[a,b]'",
+            "generate=self_chat needs models to talk; name them: 'models=[a,b]'",
         ),
         ("self_chat", {"generate": "pairs"}, "show=pair cannot be combined with generate=pairs"),
         ("self_chat", {"num_dialogues": 0}, "num_dialogues:"),
@@ -120,7 +120,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("whole", {"scales": []}, "show=whole needs scales to rate a dialogue on, such as [coherence,overall]"),
         ("whole", {"scales": ["charm"]}, "unknown scale 'charm'; choose one of: coherence"),
         ("whole", {"scales": ["safety", "safety"]}, "these scales are listed twice: safety"),
-        ("whole", {"scales": [{"name": "wit", "text": "Wit"}]}, "your own scale must be {name: …, text: …, hints: "),
+        ("whole", {"scales": [{"name": "wit", "text": "Wit"}]}, "write your own as {name: …, text: …, hints: "),
         ("whole", {"dialogs": ["x"]}, "dialogs"),
     ],
 )

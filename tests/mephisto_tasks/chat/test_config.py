@@ -46,8 +46,8 @@ def test_what_mephisto_adds_is_left_alone() -> None:
     [
         ({"technique": "pw_trun"}, "no technique 'pw_trun'. Did you mean pw_turn? Choose one of:\n  pw_turn "),
         ({"metric": "fun"}, "no metric 'fun'; choose one of: preference, humanness, interestingness"),
-        ({"models": []}, "name at least 2 models ('models=[a,b]')"),
-        ({"models": ["a"]}, "name at least 2 models"),
+        ({"models": []}, "so far, 0 named; name them: 'models=[a,b]'"),
+        ({"models": ["a"]}, "at least 2 models must be named"),
         ({"models": "a,b"}, "models: must be a list, such as [a,b], not 'a,b'"),
         ({"models": ["a", "a"]}, "cannot be compared with itself: ['a', 'a']"),
         ({"groups": [["a", "b", "c"]]}, "compares 2 models at a time, but got ['a', 'b', 'c']"),

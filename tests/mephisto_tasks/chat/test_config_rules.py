@@ -78,7 +78,7 @@ def test_the_bases_of_these_tests_are_right(base: dict[str, Any]) -> None:
     [
         ({"models": MANY, "groups": [MANY]}, "sata compares 2 models at a time, but got ['a', 'b', 'c', 'd']"),
         ({"groups": [["a", "b"]], "group_size": 3}, "compares 3 models at a time, but got ['a', 'b']"),
-        ({"group_size": 3}, "name at least 3 models ('models=[a,b]'); so far, 2 named"),
+        ({"group_size": 3}, "at least 3 models must be named; so far, 2 named"),
         ({"group_size": 1}, "sata needs at least two replies to choose from"),
         (
             {"setting": "sata"},
@@ -114,8 +114,8 @@ def test_sata(changes: dict[str, Any], said: str) -> None:
         (SINGLE, {"turn_criteria": ["engagin"]}, "unknown criterion 'engagin'; choose one of: engaging, human-like"),
         (SINGLE, {"final_criteria": ["fun"]}, "unknown criterion 'fun'; choose one of: preference, humanness"),
         (SINGLE, {"final_criteria": ["preference", "preference"]}, "these criteria are listed twice: preference"),
-        (SINGLE, {"final_criteria": [{"name": "wit"}]}, "your own criterion must be {name: …, text: …"),
-        (SINGLE, {"models": [], "groups": []}, "name at least one model"),
+        (SINGLE, {"final_criteria": [{"name": "wit"}]}, "write your own as {name: …, text: …"),
+        (SINGLE, {"models": [], "groups": []}, "at least one model must be named"),
         (ARENA, {"models": ["a", "b", "c"], "group_size": 3}, "a verdict is between two partners side by side"),
         (ARENA, {"history": "shared"}, "a verdict needs history=independent and turn_question=none"),
         (ARENA, {"turn_question": "choose"}, "a verdict needs history=independent and turn_question=none"),

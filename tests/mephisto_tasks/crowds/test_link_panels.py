@@ -161,9 +161,9 @@ def test_a_panel_of_ones_own_is_a_file(tmp_path: Path) -> None:
     ("changed", "says"),
     [
         ({"redirects": {"complete": "https://{worker}.example.org/"}}, "host must not depend on the visitor"),
-        ({"redirects": {"complete": "javascript:alert(1)"}}, "an https:// address is expected"),
-        ({"redirects": {"complete": "http://panel.example.org/"}}, "an https:// address is expected"),
-        ({"redirects": {"complete": "https://good.org@evil.org/"}}, "an https:// address is expected"),
+        ({"redirects": {"complete": "javascript:alert(1)"}}, "is not a secure address; write https://…"),
+        ({"redirects": {"complete": "http://panel.example.org/"}}, "is not a secure address; write https://…"),
+        ({"redirects": {"complete": "https://good.org@evil.org/"}}, "is not a secure address; write https://…"),
         ({"redirects": {"complete": "https://a.org/?x={who}"}}, r"\{who\} is unknown; choose one of \{code\}"),
         ({"redirects": {"complete": "https://a.org/?x={worker.__class__}"}}, "is unknown"),
         (

@@ -161,12 +161,23 @@ def kill_everywhere(folder: Path, site: Site, number: int, seed: int) -> tuple[M
     with runner(site, folder) as process:
         copy = _copied(folder)
         steps = process.run(_arguments(copy)).steps
-        places = sorted(random.Random(seed).sample(range(1, len(steps) + 1), number))
         kills = []
-        for place in places:
+        for place in _places(steps, number, seed):
             site.take_back()
             kills.append(_kill(process, _copied(folder), site, place))
     return owed, kills
+
+
+def _places(steps: Sequence[str], number: int, seed: int) -> list[int]:
+    """Steps to be killed at, from 1: drawn at random, but of each kind of step before a second one of any."""
+    chance, kinds = random.Random(seed), dict[str, list[int]]()
+    for place, name in enumerate(steps, 1):
+        kinds.setdefault(name, []).append(place)
+    for of_kind in kinds.values():
+        chance.shuffle(of_kind)
+    by_turns = [of_kind[turn] for turn in range(len(steps)) for of_kind in kinds.values() if turn < len(of_kind)]
+    assert len(kinds) <= number, f"{len(kinds)} kinds of steps"
+    return sorted(by_turns[: len(kinds)] + chance.sample(by_turns[len(kinds) :], number - len(kinds)))
 
 
 def _copied(folder: Path) -> Path:

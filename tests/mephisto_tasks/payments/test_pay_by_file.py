@@ -290,9 +290,10 @@ def test_a_panel_of_your_own_has_its_own_words(tmp_path: Path) -> None:
 
 
 def test_a_store_of_a_version_before_is_read(prolific: Path) -> None:
-    """It has no column for what the panel says."""
+    """It has no column for what the panel says, and no number of its version."""
     with closing(sqlite3.connect(prolific / "link" / "link.db")) as connection, connection:
         connection.execute("ALTER TABLE visits DROP COLUMN panel_status")
+        connection.execute("PRAGMA user_version = 0")
     assert len(as_json(prolific, "--send", "--yes")["ledger"]) == 6
 
 

@@ -102,13 +102,16 @@ def test_everybody_gets_what_they_are_owed(stage: Stage) -> None:
 
 
 def test_killed_anywhere_and_run_again(tmp_path: Path) -> None:
-    """SIGKILL at 12 places drawn at random: after the next run everybody has what they are owed, to the cent, once."""
+    """SIGKILL at 20 places, of each kind of step: after the next run everybody has what they are owed, to the cent, once."""
     with StandIn(sandbox=False, deposited="100.00") as mturk:
-        owed, kills = kill_everywhere(tmp_path, on_mturk(mturk), number=12, seed=7)
+        owed, kills = kill_everywhere(tmp_path, on_mturk(mturk), number=20, seed=7)
     print(table(owed, kills))
-    assert len(kills) == 12
+    assert len(kills) == 20
+    assert {state for kill in kills for state in kill.ledger} == {"intended", "sent", "confirmed"}
+    assert {sum(kill.after_kill.values()) for kill in kills} >= {0, sum(owed.values())}, (
+        "from the first step to the last"
+    )
     for kill in kills:
-        assert sum(kill.after_kill.values()) < sum(owed.values())
         assert (kill.place, kill.after_next, kill.noted) == (kill.place, owed, sum(owed.values()))
 
 

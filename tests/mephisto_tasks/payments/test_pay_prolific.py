@@ -81,10 +81,12 @@ def test_everybody_gets_what_they_are_owed(stage: Stage) -> None:
 
 
 def test_killed_anywhere_and_run_again(tmp_path: Path) -> None:
-    """SIGKILL at 12 places drawn at random: after the next run everybody has what they are owed, to the cent, once."""
+    """SIGKILL at 24 places, of each kind of step: after the next run everybody has what they are owed, to the cent, once."""
     with StandIn() as server:
-        owed, kills = kill_everywhere(tmp_path, on_prolific(server), number=12, seed=7)
+        owed, kills = kill_everywhere(tmp_path, on_prolific(server), number=24, seed=7)
     print(table(owed, kills))
+    assert len(kills) == 24
+    assert {state for kill in kills for state in kill.ledger} == {"intended", "paying", "sent", "confirmed"}
     for kill in kills:
         assert (kill.place, kill.after_next, kill.noted) == (kill.place, owed, sum(owed.values()))
     unsure = [kill.place for kill in kills if kill.by_hand]

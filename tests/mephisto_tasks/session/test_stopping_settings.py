@@ -31,7 +31,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"margin": None}, "stop=decided needs a margin: margin=0.1"),
+        ({"margin": None}, "stop=decided needs a margin; write margin=0.1"),
         ({"margin": 0}, "with a margin of 0, the study would never decide between two equal models"),
         (
             {"margin": 10},
@@ -50,7 +50,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
                 "metric": "appropriate",
                 "margin": 0.4,
             },
-            "pairs are undecided: choose as many as you can",
+            "pairs are undecided; choose as many as you can",
         ),
         (
             {"max_dialogues": 5},

@@ -140,3 +140,15 @@ def test_many_processes_may_make_and_write_a_file_at_once(tmp_path: Path) -> Non
 
         list(pool.map(write, range(40)))
     assert database(path).rows("SELECT COUNT(*) FROM notes") == [(40,)]
+
+
+def test_files_are_opened_in_one_place() -> None:
+    """Guards modes, journals, versions and advice, which a connection of somebody's own has not; Mephisto's is the other."""
+    root = Path(__file__).parents[3]
+    opened = {
+        path.relative_to(root).as_posix()
+        for package in ("parlai_humaneval", "mephisto_tasks")
+        for path in (root / package).rglob("*.py")
+        if "sqlite3.connect(" in path.read_text(encoding="utf-8")
+    }
+    assert opened == {"mephisto_tasks/storage/sqlite.py", "mephisto_tasks/storage/database.py"}

@@ -37,7 +37,7 @@ def client(mturk: StandIn) -> Any:
         ({"locales": ["USA"]}, "'USA' is not an ISO 3166 code of a country"),
         ({"locales": ["UK"]}, "'UK' is not an ISO 3166 code of a country"),
         ({"locales": [""]}, "'' is not an ISO 3166 code"),
-        ({"locales": ["US-XX"]}, "'US-XX' is not an ISO 3166-2 code in US, such as: US-A"),
+        ({"locales": ["US-XX"]}, "'US-XX' is not an ISO 3166-2 code in US; choose one such as US-A"),
         ({"locales": ["DE"] * (MOST_LOCALES + 1)}, "30"),
         ({"min_approval_rate": 101}, "100"),
         ({"min_approved": -1}, "0"),

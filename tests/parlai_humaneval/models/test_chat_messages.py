@@ -132,5 +132,5 @@ def test_a_cost_is_of_both_kinds_of_tokens_and_unknown_where_one_is() -> None:
     assert Prices(2.0, 8.0).cost(100, None) is None
     assert Prices().cost(100, 100) is None
     assert Prices(0.0, 0.0).cost(1, 1) == 0
-    with pytest.raises(ValueError, match="price_prompt must be"):
+    with pytest.raises(ValueError, match=r"price_prompt: -1\.0 is not a price"):
         Prices(-1.0)

@@ -68,7 +68,7 @@ def test_a_template_may_come_from_a_file(tmp_path: Path) -> None:
     assert texts(agent, [heard(agent, "Hi!")])[0]
     for switches, said in (("no", "must be a mapping"), ({"messages": []}, "cannot set messages")):
         given = {"chat_template": str(file), "chat_template_kwargs": switches}
-        assert f"chat_template_kwargs {said}" in refused(folder_of("llama"), "llama", **given)
+        assert f"chat_template_kwargs: {said}" in refused(folder_of("llama"), "llama", **given)
     assert "set chat_template to a Jinja file" in refused(folder_of("llama"), "llama", prompt_format="chat")
     assert "nowhere.jinja cannot be read" in refused(
         folder_of("llama"), "llama", chat_template=str(tmp_path / "nowhere.jinja")
@@ -138,9 +138,9 @@ def test_devices_have_parlais_names() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"temperature": 0.0}, "temperature must be above 0"),
-        ({"top_p": 1.5}, "top_p must be above 0 and at most 1, not 1.5"),
-        ({"max_new_tokens": 0}, "max_new_tokens must be at least 1"),
+        ({"temperature": 0.0}, "temperature: 0 is not possible; choose a number that is above 0"),
+        ({"top_p": 1.5}, "top_p: 1.5 is not possible; choose a number that is above 0 and at most 1"),
+        ({"max_new_tokens": 0}, "max_new_tokens: 0 is not possible; choose a number that is at least 1"),
         ({"max_new_tokens": 500}, "max_new_tokens 500 leaves no room in 160 tokens"),
         ({"max_context": 10}, "max_context 10 leaves no room"),
         ({"num_beams": 2, "do_sample": True}, "choose one of them"),

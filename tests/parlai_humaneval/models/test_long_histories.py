@@ -66,7 +66,7 @@ def test_a_limit_is_a_number_of_turns_or_tokens(written: str | None, means: Hist
 @pytest.mark.parametrize("written", [20, "20", "0 turns", "-3 turns", "many", "20 lines", "1.5 turns", "turns"])
 def test_any_other_limit_is_refused_with_an_example(chat: MakePool, written: Any) -> None:
     """Guards against a number whose unit is a guess, and against a start that fails at the first message."""
-    with pytest.raises(ZooError, match="such as “20 turns” or “4000 tokens”"):
+    with pytest.raises(ZooError, match="write it as “20 turns” or “4000 tokens”"):
         chat(history_limit=written)
 
 

@@ -189,7 +189,7 @@ def test_a_program_that_cannot_answer_is_found_when_it_is_loaded(tmp_path: Path,
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("", "expected a program and its arguments"),
+        ("", "a program and its arguments are missing"),
         ("python 'bot.py", "No closing quotation"),
         ("no-such-program bot.py", "the program 'no-such-program' does not exist"),
     ],

@@ -176,9 +176,9 @@ SECRET = "s3cret-word"
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"url": ""}, "begins with http:// or https://"),
-        ({"url": "ftp://127.0.0.1/"}, "begins with http:// or https://"),
-        ({"url": "http://"}, "begins with http:// or https://"),
+        ({"url": ""}, "write http://… or https://…"),
+        ({"url": "ftp://127.0.0.1/"}, "write http://… or https://…"),
+        ({"url": "http://"}, "write http://… or https://…"),
         ({"url": f"http://me:{SECRET}@127.0.0.1/"}, "environment variable and name that in authorization_env"),
         ({"url": f"http://127.0.0.1:1/?key={SECRET}"}, "“key” in the address looks like a key"),
         ({"url": f"http://127.0.0.1:1/?k={SECRET}"}, r"http://127\.0\.0\.1:1/ cannot be reached"),

@@ -164,11 +164,11 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("function", "sentence"),
     [
-        ("", "expected my_module:reply or my_folder/my_file.py:reply, not ''"),
-        ("bot.py", "expected my_module:reply"),
+        ("", "'' does not name a function; write my_module:reply or my_folder/my_file.py:reply"),
+        ("bot.py", "write my_module:reply"),
         ("absent.py:reply", r"there is no file .*absent\.py"),
         ("absent_module:reply", "No module named 'absent_module'"),
-        ("bot.py:answer", r"bot.py has no answer(\.|$)"),
+        ("bot.py:answer", r"bot.py has no answer; check"),
         ("bot.py:NUMBER", "NUMBER in bot.py is not a function, but int"),
         ("bot.py:needs_two", r"must take one argument, the history.*\(history, mood\).*'mood'"),
         ("bot.py:needs_none", r"must take one argument, the history"),

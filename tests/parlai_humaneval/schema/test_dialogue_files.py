@@ -214,7 +214,7 @@ def test_an_entity_of_nobody_is_told(put: Put, entities: dict[str, str] | str, e
         ),
         (
             '{"dialogue_id": "d", "turns": ["a", "b", "c"], "speakers": ["x"]}',
-            "line 1: at the top: `speakers` must name two",
+            "line 1: at the top: the number of `speakers` is 1; name two",
         ),
         ("1 hello\n2 is there anybody", "line 1: only speaker_1 says anything"),
     ],

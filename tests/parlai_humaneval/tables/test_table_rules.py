@@ -244,8 +244,8 @@ def test_a_near_name_of_a_column_is_pointed_out():
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("turns.jsonl", "[1]\n", "line 1 is not a JSON object"),
-        ("turns.jsonl", '{"a": 1}\n{"b"', "line 2 is not JSON"),
+        ("turns.jsonl", "[1]\n", "line 1: is not a JSON object"),
+        ("turns.jsonl", '{"a": 1}\n{"b"', "line 2: is not JSON"),
         (
             "turns.csv",
             "turn,turn," + ",".join(set(TURN) - {"turn"}) + "\n" + "1," * 12 + "1\n",
@@ -256,14 +256,14 @@ def test_a_near_name_of_a_column_is_pointed_out():
             "dialogue_id,worker_id,model,criterion,value,degraded\nd,w,a,fun,x,0\n",
             "ratings.value: 'x' in row 2",
         ),
-        ("ratings.csv", 'dialogue_id,model\nd,"a\ne,b\n', "a quotation mark in line 2 is not closed"),
+        ("ratings.csv", 'dialogue_id,model\nd,"a\ne,b\n', "line 2: a quotation mark is not closed"),
         (
             "ratings.csv",
             'dialogue_id,model\n"d,a\ne,b\n',
             "row 2 has 1 cell, the header 2; check that every quotation mark is closed, starting in line 2",
         ),
-        ("ratings.csv", "", "it is empty; the first line of a CSV file names the columns"),
-        ("ratings.csv", "\n\n", "it is empty"),
+        ("ratings.csv", "", "is empty; let the first line name the columns"),
+        ("ratings.csv", "\n\n", "is empty"),
     ],
 )
 def test_the_file_is_named(tmp_path, name: str, content: str, words: str):

@@ -43,7 +43,7 @@ def looked_over(
     steps: list[tuple[str, Any]] = [
         ("control_characters", without_control),
         ("thoughts", without_thoughts),
-        ("unsafe_mark", without_unsafe_mark),
+        ("unsafe_mark", lambda text: _UNSAFE.sub("", text).strip() if "__" in text and _UNSAFE.search(text) else text),
         ("model_tokens", lambda text: without_model_tokens(text, all_of_them=plain)),
         ("speaker_labels", lambda text: without_labels(text, vocabulary or packaged())),
     ]
@@ -150,10 +150,6 @@ def without_model_tokens(text: str, *, all_of_them: bool = False) -> str:
         reply = _without_sentence_tokens(reply, all_of_them)
     reply = _without_answer_tag(reply)
     return text if reply == text else reply.strip()
-
-
-def without_unsafe_mark(text: str) -> str:
-    return _UNSAFE.sub("", text).strip() if "__" in text and _UNSAFE.search(text) else text
 
 
 def _outside_code(pattern: re.Pattern[str], text: str, put: str) -> str:

@@ -19,18 +19,15 @@ _HIDE = {ord(sign): 0xFDD0 + number for number, sign in enumerate(_SIGNS)}
 _SHOW = {free: sign for sign, free in _HIDE.items()}
 _MARKDOWN = marks("MARKDOWN")
 _BREAK = marks("BREAK")
-
-
 _DOUBTFUL = regex.compile(mark("DOUBTFUL"), regex.V1 | regex.MULTILINE | regex.IGNORECASE | regex.DOTALL)
 _DEEP = marks("DEEP")
-
 _MATHS = marks("MATHS")
 _LINE_BREAK = marks("LINE_BREAK")
 
 
 def without_markdown(text: str) -> str:
     """``text`` without signs, addresses and tags; numbers of a list stay, cells of a table are joined by commas."""
-    if not may_be_markdown(text):
+    if _MARKDOWN.search(text) is None:
         return text
     lines: list[str] = []
     numbers = ""
@@ -54,10 +51,6 @@ def without_markdown(text: str) -> str:
                 numbers = ""
     shown = put_back("\n".join(lines))
     return text if shown.split() == text.split() else shown
-
-
-def may_be_markdown(text: str) -> bool:
-    return _MARKDOWN.search(text) is not None
 
 
 def plain_end(text: str) -> int:
@@ -137,27 +130,16 @@ def _inline(token: Any) -> str:
 LONGEST = 20_000
 
 _BLOCKS: dict[str, Tag] = {
-    "paragraph": "p",
-    "heading": "title",
-    "bullet_list": "ul",
-    "ordered_list": "ol",
-    "list_item": "li",
-    "blockquote": "quote",
-    "table": "table",
-    "tr": "tr",
-    "th": "th",
-    "td": "td",
-    "strong": "b",
-    "em": "i",
-    "s": "s",
-}
+    "paragraph": "p", "heading": "title", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li",
+    "blockquote": "quote", "table": "table", "tr": "tr", "th": "th", "td": "td", "strong": "b", "em": "i", "s": "s",
+}  # fmt: skip
 _LINES: frozenset[str] = frozenset({"p", "title", "pre", "li", "hr", "br", "table", "tr"})
 
 
 @lru_cache(maxsize=2048)
 def markup_of(text: str) -> Markup | None:
     """The parts of a markdown text, not to be changed; None: it has none, is too involved, or nothing would be seen."""
-    if len(text) > LONGEST or not may_be_markdown(text):
+    if len(text) > LONGEST or _MARKDOWN.search(text) is None:
         return None
     tree = _Tree()
     tree.add_all(parsed(text, keep_maths=True))

@@ -90,6 +90,10 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 _TOO_FEW = 3
 """Words and marks of “Not me.”, which says nothing of anybody."""
 _LEAST_COMMON = 0.25
+PIECE_WORDS, INNOCENT = 8, -1.0
+"""A longer sentence is judged in pieces: no telling sentence among the samples of the tests begins with so many words of
+so low a score, and nearly all others do."""
+_SPACED_WORD = re.compile(r"\S+")
 _SELF = frozenset(["i", "i'm", "i've", "i'll", "i'd", "im", "my", "me", "myself", "mine"])
 
 
@@ -136,10 +140,22 @@ class DisclosureModel:
         return sum(word in _COMMON for word in words) >= _LEAST_COMMON * len(words) and self.score(sentence) > 0
 
     def telling_sentences(self, text: str, hidden: Sequence[tuple[int, int]] = ()) -> list[tuple[int, int]]:
-        """The sentences by which ``text`` says that a program speaks; of those with a ``hidden`` place, by the rest of
-        it."""
-        places = ((match.start(), match.start() + len(match.group().rstrip())) for match in SENTENCE.finditer(text))
+        """The sentences by which ``text`` says that a program speaks, without the innocent pieces of long ones; of those
+        with a ``hidden`` place, by the rest of it."""
+        ends = [(match.start(), match.start() + len(match.group().rstrip())) for match in SENTENCE.finditer(text)]
+        places = [(end - len(text[self.innocent_end(text, start, end) : end].lstrip()), end) for start, end in ends]
         return [(start, end) for start, end in places if start < end and self._tells(text, start, end, hidden)]
+
+    def innocent_end(self, text: str, start: int, end: int) -> int:
+        """Where the last piece of a sentence begins that may still tell: before it, each piece of at least
+        :data:`PIECE_WORDS` words is so clearly innocent that nothing that follows hides it. The last word of ``text``
+        may be incomplete."""
+        words = 0
+        for word in _SPACED_WORD.finditer(text, start, end):
+            words += 1
+            if words >= PIECE_WORDS and word.end() < len(text) and self.score(text[start : word.end()]) <= INNOCENT:
+                start, words = word.end(), 0
+        return start
 
     def _tells(self, text: str, start: int, end: int, hidden: Sequence[tuple[int, int]]) -> bool:
         within = [(first, last) for first, last in hidden if start <= first < end]
@@ -214,6 +230,17 @@ def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
         )
     kept = [mask for mask in masks if not any(cut.start <= mask.start < cut.end for cut in widened)]
     return sorted([*kept, *widened], key=lambda mask: mask.start)
+
+
+def uncut_end(text: str, begun: int, end: int, vocabulary: Vocabulary, ai_talk: bool) -> int:
+    """What of an unfinished ``text`` up to ``end`` stays whatever is hidden behind it. In the sentence that is ``begun``,
+    a maker goes with a model's name, and a clause that says nothing else goes with talk of being a program."""
+    if maker := any_maker(vocabulary).search(folded(text), min(begun, end), end):
+        end = maker.start()
+    words = [word for word in _SPACED_WORD.finditer(text, begun, end) if not words_in(word.group()) <= _EMPTY_WORDS]
+    if not ai_talk or end <= begun:
+        return end
+    return begun + len(text[begun : words[-1].end()].rstrip(",;:–—-、，；：")) if words else begun
 
 
 def _is_idle(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
@@ -386,12 +413,6 @@ def masked_text(text: str, masks: Sequence[Mask]) -> str:
     for mask in reversed(masks):
         text = text[: mask.start] + mask.replacement + text[mask.end :]
     return text
-
-
-def unmask(shown: str, masks: Sequence[Mask]) -> str:
-    for mask in masks:  # from the first on, so that what stands before each is as it was
-        shown = shown[: mask.start] + mask.original + shown[mask.start + len(mask.replacement) :]
-    return shown
 
 
 def prompt_echoes(text: str, prompts: Sequence[str]) -> list[tuple[int, int]]:

@@ -26,11 +26,12 @@ WORDS_PER_S = 20.0
 """Several times as fast as people read: the clock is to hide the models' rhythm, and not to set one."""
 FINISH_S = 1.0
 """Once every reply is complete, the rest of them is shown within this time."""
-HELD_BACK = 7
-"""Words at the end of an unfinished reply that are never shown yet: an echo of the instructions, which has at least one
-more (:data:`~parlai_humaneval.display.masking.ECHO_WORDS`), may go on from one sentence to the next."""
+HELD_BACK = 13
+"""Words at the end of an unfinished reply that are never shown yet: a phrase that will be hidden may begin there. The
+longest one of the samples that the tests measure masks with is recognised by its fourteenth word, most by their eighth."""
 
 _WORD = regex.compile(rf"\s*(?:[^\s{UNSPACED}]+|\X)")
+_HELD_WORD = regex.compile(rf"[^\s{UNSPACED}]+|(?:[{UNSPACED}]\p{{M}}*){{1,3}}")
 
 
 def word_ends(text: str) -> list[int]:
@@ -39,11 +40,10 @@ def word_ends(text: str) -> list[int]:
 
 
 def settled_end(text: str) -> int:
-    """The length of the beginning of an unfinished ``text`` that consists of whole sentences, without the last
-    :data:`HELD_BACK` words."""
-    begun = max((match.start() for match in SENTENCE.finditer(text) if match.group()), default=0)
-    kept = word_ends(text)[:-HELD_BACK]
-    return min(begun, kept[-1]) if kept else 0
+    """The length of an unfinished ``text`` without its last :data:`HELD_BACK` words; three characters of Chinese, Thai
+    and the like count as a word."""
+    begins = [match.start() for match in _HELD_WORD.finditer(text)]
+    return begins[-HELD_BACK] if len(begins) > HELD_BACK else 0
 
 
 class CommonClock:
@@ -196,8 +196,8 @@ class Presenter:
         return Presented(masking.masked_text(looks, masks), masks, changes)
 
     def settled(self, text: str, names: Sequence[str]) -> str:
-        """The beginning of a reply under way that is shown as it is whatever follows: whole sentences, before the first
-        that holds something hidden, and before all whose look may still change. Empty with ``block`` and with a
+        """The beginning of a reply under way that is shown as it is whatever follows: before the first sentence that
+        contains something hidden, and before everything whose look may still change. Empty with ``block`` and with a
         classifier, which judge whole replies."""
         if is_thinking(text) or self.block or self.disclosures is not None:
             return ""
@@ -218,7 +218,10 @@ class Presenter:
         hidden = min((mask.start for mask in masks), default=len(looks))
         if hidden < len(looks):
             end = min(end, max(match.start() for match in SENTENCE.finditer(looks) if match.start() <= hidden))
-        return looks[:end].rstrip()
+        begun = max(match.start() for match in SENTENCE.finditer(looks) if match.group())
+        if self.disclosure_model is not None and end > begun:
+            end = min(end, self.disclosure_model.innocent_end(looks, begun, len(looks)))
+        return looks[: masking.uncut_end(looks, begun, end, self.vocabulary, self.ai_talk)].rstrip()
 
     def _masks(self, looks: str, names: Sequence[str]) -> list[Mask]:
         masks = masking.giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)

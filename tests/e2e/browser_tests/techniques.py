@@ -54,6 +54,11 @@ def launch_arena(folder: Path) -> Study:
     return _odd(folder, "arena", [])
 
 
+def launch_unpractised(folder: Path, task: str) -> Study:
+    """Any live technique, with the two models that obey and no practice."""
+    return _odd(folder, task, ["onboarding_qualification=null"])
+
+
 def launch_direct_assessment(folder: Path) -> Study:
     """Two packaged models and the degraded one: three conversations."""
     return _study(folder, "direct_assessment", ["models=[eliza,retrieval]"])

@@ -93,6 +93,10 @@ _PLACES = """
   return part.dataset.stick ? [left, right] : [left + parseFloat(paddingLeft), right - parseFloat(paddingRight)];
 })
 """
+_LINES = """
+header => new Set([...header.querySelectorAll("p span")].flatMap((part) => [...part.getClientRects()])
+  .filter((line) => line.width > 1).map((line) => line.top)).size
+"""
 _STICKING = """
 () => {
   const heights = {};
@@ -243,6 +247,24 @@ def test_a_bar_of_many_replies(stage: tuple[str, Stage], name: str) -> None:
     assert page.evaluate(_CUT_LINKS) == []
 
 
+@pytest.mark.parametrize("stage", ["phone"], indirect=True)
+@pytest.mark.parametrize("name", ["pw_turn-short", "pw_turn-first-short", "pw_turn", "pw_turn-first"])
+def test_the_other_reply_stays_readable_above_the_reason(stage: tuple[str, Stage], name: str) -> None:
+    """Guards the comparison: what asks for a reason covers neither of two short replies; long ones can be read."""
+    page = _open(stage[1], SCENES[name])
+    _choose(page, page.locator("form input[type=radio]"), touch=True)
+    expect(page.get_by_role("textbox")).to_be_visible()
+    _rest(page)
+    replies = page.locator(CARDS)
+    if name.endswith("short"):
+        assert all(_readable(reply, 1000) for reply in replies.all())
+    for number in (2, 1):
+        replies.nth(number - 1).evaluate("reply => reply.closest('label').scrollIntoView({block: 'nearest'})")
+        _rest(page)
+        assert _readable(replies.nth(number - 1))
+    assert page.locator("[data-docked]").evaluate("dock => dock.offsetHeight") <= MOST * SIZES["phone"][1]
+
+
 def _check_frame(page: Page, scene: Scene, size: str) -> None:
     """Header, column and dock are where they are in every other step of any technique; the header is one line."""
     width, height = SIZES[size]
@@ -256,6 +278,7 @@ def _check_frame(page: Page, scene: Scene, size: str) -> None:
             width < 720 and docked.count() and right - left == width
         )
     assert page.get_by_role("banner").evaluate("header => header.offsetHeight") == 48
+    assert page.get_by_role("banner").evaluate(_LINES) <= 1
     if docked.count():
         assert docked.evaluate("dock => dock.offsetHeight") <= MOST * height
     tabs = page.get_by_role("navigation", name="What to compare")

@@ -18,12 +18,14 @@ from parlai_humaneval.display.presenter import word_ends
 from parlai_humaneval.schema.steps import ChooseStep, PageState, TickStep, WaitStep
 
 SLOW = (
-    "I like tea best of all. I drink it in the morning and in the evening, and sometimes at noon. And you, my friend?"
+    "I like tea best of all. I drink it in the morning and in the evening, and sometimes at noon, when the kettle of the "
+    "neighbours sings behind the wall and reminds me of the long summers at my uncle's. And you, my friend?"
 )
-FAST = (
-    "I like the sea. I'm ChatGPT, made by OpenAI. On most days I walk along it with my two old dogs, and then go home."
+WALK = (
+    "On most days two old dogs walk along it with me, past the mill and the harbour, and then we all go home for lunch."
 )
-SHOWN = {"slow": SLOW, "fast": "I like the sea. On most days I walk along it with my two old dogs, and then go home."}
+FAST = f"I like the sea. {WALK} I'm ChatGPT, made by OpenAI."
+SHOWN = {"slow": SLOW, "fast": f"I like the sea. {WALK}"}
 
 
 @pytest.fixture

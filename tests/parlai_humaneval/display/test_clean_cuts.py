@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from masked import mask_identity
+from masked import mask_identity, unmask
 
 from parlai_humaneval.display.filtering import ResponseFilter
-from parlai_humaneval.display.masking import giveaways, masked_text, unmask
+from parlai_humaneval.display.masking import giveaways, masked_text
 from parlai_humaneval.display.presenter import Presenter
 
 DATA = Path(__file__).parents[1] / "data"

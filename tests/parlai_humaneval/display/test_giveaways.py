@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from masked import mask_identity
+from masked import mask_identity, unmask
 
-from parlai_humaneval.display.masking import giveaways, masked_text, prompt_echoes, unmask
+from parlai_humaneval.display.masking import giveaways, masked_text, prompt_echoes
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 
 DATA = Path(__file__).parents[1] / "data"

@@ -69,8 +69,9 @@ export function bringIntoView(top: Element | null, bottom: Element | null, befor
 }
 
 /**
- * Moves the page as little as shows all of an element above the dock; where nothing is docked it stays. It also stays where half of
- * the element is in sight, or of what there is room for, if the element is higher than that or `grown` is false: the dock is as it was.
+ * Moves the page as little as shows all of an element above the dock, and all of its siblings if there is room: what is compared.
+ * Where nothing is docked it stays. It also stays where half of the element is in sight, or of what there is room for, if the element
+ * is higher than that or `grown` is false: the dock is as it was.
  */
 export function uncover(element: HTMLElement | null, grown = true): void {
   const dock = document.querySelector("[data-docked]");
@@ -81,8 +82,10 @@ export function uncover(element: HTMLElement | null, grown = true): void {
   const above = scrollEdge() + (parseFloat(getComputedStyle(element).scrollMarginTop) || 0);
   const room = dock.getBoundingClientRect().top - above;
   const seen = Math.min(bottom, above + room) - Math.max(top, above);
-  if (seen < Math.min(height, room) / 2 || (grown && height <= room)) {
-    element.scrollIntoView({ block: "nearest", behavior: calmMotion() ? "auto" : "smooth" });
+  const all = element.parentElement?.getBoundingClientRect();
+  const below = grown && all && all.height <= room && all.bottom > above + room ? element.parentElement?.lastElementChild : null;
+  if (below || seen < Math.min(height, room) / 2 || (grown && height <= room)) {
+    (below ?? element).scrollIntoView({ block: "nearest", behavior: calmMotion() ? "auto" : "smooth" });
   }
 }
 

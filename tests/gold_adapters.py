@@ -25,7 +25,7 @@ from parlai_humaneval.statistics.ranking.trueskill import (
     rate_free_for_all,
     shuffle_interval,
 )
-from parlai_humaneval.statistics.raters.time_to_significance import chunk_variability
+from parlai_humaneval.statistics.raters.time import chunk_variability
 from parlai_humaneval.statistics.ratings.sliders import standardise
 from parlai_humaneval.statistics.survival.spotting import win_by_label
 from parlai_humaneval.statistics.survival.tests import logrank_scores, permutation_logrank_test, zhao_sun_scores

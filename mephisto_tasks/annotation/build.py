@@ -16,8 +16,7 @@ from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
 from mephisto_tasks.annotation.items import Gathered, compared, gather, held_by_rater, images_of, is_of_people, the_kind
 from mephisto_tasks.annotation.steps import PREFIX, GoldDeck, load_golds, masked, shown_dialogue, shown_item, unfit
-from mephisto_tasks.annotation.study import AnnotationStudy, open_items
-from mephisto_tasks.annotation.world import CannotReplay, own_settings
+from mephisto_tasks.annotation.study import AnnotationStudy, CannotReplay, open_items, own_settings
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice, unprotected_languages

@@ -17,8 +17,17 @@ from mephisto_tasks.chat.world import ConversationWorld
 from mephisto_tasks.control.orders import Field, Order, Steered
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
-from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
-from mephisto_tasks.session.steps import SIDES, check_practice, choose_step, rate_step, tick_step, verdict_step
+from mephisto_tasks.session.steps import (
+    SIDES,
+    PracticeLoop,
+    check_practice,
+    choose_step,
+    numbered_cards,
+    on_right_sides,
+    rate_step,
+    tick_step,
+    verdict_step,
+)
 from mephisto_tasks.session.study import HeldUnit
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.adaptive import DrawnAllocator

@@ -15,7 +15,7 @@ from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.control.orders import Field, Group, Order, Steered, fold
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Presence, so_far
 from mephisto_tasks.session.page import PageSession, ShownModels
-from mephisto_tasks.session.practice import PracticeLoop
+from mephisto_tasks.session.steps import PracticeLoop
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell

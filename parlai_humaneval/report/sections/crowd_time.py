@@ -29,15 +29,18 @@ from parlai_humaneval.statistics.core.rows import Column, Name, Row
 from parlai_humaneval.statistics.core.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate
-from parlai_humaneval.statistics.raters.time import TimedAnswers, TimeSpent, time_spent, timed_answers
-from parlai_humaneval.statistics.raters.time_to_significance import (
+from parlai_humaneval.statistics.raters.time import (
     CHUNK_MINUTES,
+    TimedAnswers,
+    TimeSpent,
     chunk_ends,
     collection_time,
     cumulative_time,
     spread,
+    time_spent,
     time_to_difference,
     time_to_significance,
+    timed_answers,
 )
 from parlai_humaneval.tables.build import Tables
 

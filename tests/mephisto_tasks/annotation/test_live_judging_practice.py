@@ -15,7 +15,7 @@ from live import rows
 from mephisto_tasks.admission.admission import PRACTICE_FAILED
 from mephisto_tasks.admission.visits import PRACTICE_PASSED, filled
 from mephisto_tasks.launch.launch import RunningStudy
-from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
+from mephisto_tasks.session.steps import FAILED_TITLE, PASSED_TITLE
 from parlai_humaneval.materials.instructions import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RankStep, RateStep
 

@@ -15,7 +15,7 @@ from parlai_humaneval.quality.answers import degraded_rated_lower
 from parlai_humaneval.statistics.core.ranks import kendall_tau_b, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.core.shares import binomial_p, wald_interval
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate, lin_pooled, pw_combo_score, sm_wta
-from parlai_humaneval.statistics.ranking.stability import same_ranking_share
+from parlai_humaneval.statistics.ranking.order import same_ranking_share
 from parlai_humaneval.statistics.ranking.trueskill import (
     SkillModel,
     conservative_skill,

@@ -20,8 +20,7 @@ from mephisto_tasks.annotation.study import AnnotationStudy, CannotReplay, open_
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice, unprotected_languages
-from mephisto_tasks.session.page import recorded_settings, settled
-from mephisto_tasks.session.resume import Difference, settings_that_differ
+from mephisto_tasks.session.page import Difference, recorded_settings, settings_that_differ, settled
 from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
 from mephisto_tasks.storage.results import past_judgements

@@ -16,7 +16,7 @@ from mephisto_tasks.config.task import TaskConfig, resolve_file
 from mephisto_tasks.control.orders import ORDERS, Order, Steered
 from mephisto_tasks.payments.policy import DOLLARS, money
 from mephisto_tasks.session import stopping
-from mephisto_tasks.session.resume import Difference, going_on
+from mephisto_tasks.session.page import Difference, going_on
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, finished_by_worker, past_practices

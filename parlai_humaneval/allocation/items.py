@@ -1,4 +1,4 @@
-"""Who judges which finished dialogues next.
+"""Who judges which finished dialogues next, and how often every item, group of models and dialogue was judged.
 
 A unit of work holds several items. They are chosen when a worker begins it: the neediest ones that show no dialogue
 which this worker has met, in this unit or any other (Deriu et al. 2020, §4: no two segments of a conversation in a batch of

@@ -1,4 +1,5 @@
-"""ParlAI's two chat tasks, in which Human and Bot Speaker talk in turn: ``model_chat`` and ``pairwise_per_turn_eval``.
+"""ParlAI's crowd tasks: two in which Human and Bot Speaker talk in turn, ``model_chat`` and ``pairwise_per_turn_eval``, and
+one in which a person reads two finished dialogues and chooses a speaker, ``acute_eval`` (and ``fast_acute``).
 
 Sources of the formats: ParlAI 1.7.2, ``crowdsourcing/tasks/model_chat`` (worlds.py, analysis/compile_results.py, and the
 page, which sends the ratings of several questions as one text with ``|`` between, and one before the first), where a person
@@ -6,6 +7,10 @@ chats with one model, ticks what applies to each reply, and rates it at the end;
 ``crowdsourcing/tasks/pairwise_per_turn_eval`` (the same files), where two models reply and a person chooses with which the
 chat goes on: the PW-Turn of Smith et al. 2022, §3.1.2. The saved chat data has no positions; the messages of a
 ``state.json`` tell them (top is 1, bottom 2), and the time to each choice.
+
+Of ``crowdsourcing/tasks/acute_eval`` (acute_eval_runner.py, acute_eval_agent_state.py, analysis.py), the PW-Dialog of
+Smith et al. 2022, §3.1.3, after Li et al. 2019: as in ParlAI's own analysis, pairs with a known answer (``is_onboarding``)
+are no results, and neither is what workers did who got one of them wrong.
 """
 
 from __future__ import annotations

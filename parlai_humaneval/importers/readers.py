@@ -1,4 +1,5 @@
-"""Units of work → checked tables: all of them, or none."""
+"""Units of work → checked tables: all of them, or none; and workers' names → pseudonyms, everywhere in a set of tables: in
+columns that name them, and inside texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Replies that grow word by word together, and join and leave between two words; the same words as of ``generate``."""
+"""Replies to many prompts by one call of transformers' ``generate``, each as if it had been asked for alone; and replies
+that grow word by word together, and join and leave between two words; the same words as of ``generate``."""
 
 from __future__ import annotations
 

@@ -19,8 +19,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.table_files import plain_name
 from parlai_humaneval.dialogues.chats import Act, acts_of
 from parlai_humaneval.importers import units
@@ -29,6 +31,8 @@ from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, 
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import STUDY, is_problem
 from parlai_humaneval.techniques.questions import RANGES
+
+WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,11 @@ class _Chat:
         }
 
 
+def _unreadable(why: str, where: str, **facts: object) -> UnreadableUnit:
+    what, *try_ = (words.format(**facts) for words in WORDS[why])
+    return UnreadableUnit(what, where=where, try_=try_)
+
+
 _CONTEXT = ("personas", "context_dataset", "additional_context", "person1_seed_utterance", "person2_seed_utterance")
 _IDS = ("workers", "bad_workers", "hit_ids", "assignment_ids")
 KNOWN = {"dialog", "task_description", "acceptability_violations", *_IDS, *_CONTEXT}
@@ -101,24 +110,19 @@ def _read_chat(unit: Unit, plan: ImportPlan) -> _Chat:
     task = required(unit.data, "task_description", dict, where)
     named = unit.data.get("workers")
     if isinstance(named, list) and len(named) > 1:
-        raise UnreadableUnit(
-            f"workers names {len(named)} workers, and only chats of one worker with a bot are read", where=where
-        )
+        raise _unreadable("workers", where, number=len(named))
     name = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else unit.worker
     if not name:
-        raise UnreadableUnit(
-            "workers is missing, so nobody knows who rated", where=where, try_="add the list with one name"
-        )
+        raise _unreadable("nobody", where)
     worker = plan.worker(name)
     lines = list(acts_of(dialog, where, UnreadableUnit))
     for act in lines:
         if (index := required(act.data, "agent_idx", int, act.where)) != act.speaker:
-            turns = "the person (0) and the bot (1) speak in turn, the person first"
-            raise UnreadableUnit(f"agent_idx is {index}, expected {act.speaker}: {turns}", where=act.where)
+            raise _unreadable("speaker", act.where, index=index, expected=act.speaker)
         optional(act.data, "text", str, act.where)
     said = [(human, bot) for human, bot in zip(lines[::2], lines[1::2], strict=False) if not bot.fixed]
     if not said:
-        raise UnreadableUnit("dialog has no reply of a model", where=where)
+        raise _unreadable("no_reply", where)
     models = {name: value for name, value in task.items() if name.endswith("nickname")}
     key = (worker, models, dialog, unit.data.get("hit_ids"), unit.data.get("assignment_ids"))
     exchanges = tuple(_Exchange(turn, human, bot) for turn, (human, bot) in enumerate(said, start=1))
@@ -192,14 +196,12 @@ def _reply(exchange: _Exchange, choices: Sequence[str], seconds: float | None) -
 
 def _ticked(value: Any, name: str, where: str) -> bool:
     if ";" in name:
-        raise UnreadableUnit(
-            f"the name {name!r} has a semicolon, which separates names in the table", where=where, try_="rename it"
-        )
+        raise _unreadable("semicolon", where, name=name)
     if name == OTHER and isinstance(value, str):
         return bool(value.strip())
     if value is None or value in (0, 1):
         return bool(value)
-    raise UnreadableUnit(f"{name} is {shown(value)}, expected true or false", where=where)
+    raise _unreadable("flag", where, name=name, value=shown(value))
 
 
 def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None]]:
@@ -215,9 +217,7 @@ def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None
         except (TypeError, ValueError):
             value = math.nan
         if not FEWEST <= value <= MOST:
-            raise UnreadableUnit(
-                f"{RATING} is {shown(part)}, expected {FEWEST:g} to {MOST:g}, with | between several", where=last.where
-            )
+            raise _unreadable("rating", last.where, name=RATING, value=shown(part), fewest=FEWEST, most=MOST)
         values.append(value)
     count, questions = len(values), chat.unit.final_questions
     asked: Sequence[str | None] = questions if len(questions) == count else [None] * count
@@ -227,11 +227,8 @@ def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None
     ]
     names = plan.criteria or known
     if len(names) != count:
-        raise UnreadableUnit(
-            f"{RATING} {given!r} holds {count} ratings, and {len(names)} names were given for them ({', '.join(names)})",
-            where=last.where,
-            try_="give as many names with --criteria",
-        )
+        facts = {"name": RATING, "value": given, "count": count, "named": len(names), "names": ", ".join(names)}
+        raise _unreadable("ratings", last.where, **facts)
     return dict(zip(names, zip(values, asked, strict=True), strict=True))
 
 
@@ -260,7 +257,7 @@ def per_turn_rows(unit: Unit, plan: ImportPlan) -> Rows:
     where = f"{unit.where}, task_description"
     first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
     if first == second:
-        raise UnreadableUnit(f"both models are named {first!r}, so neither can win", where=where, try_="rename one")
+        raise _unreadable("same_name", where, name=first)
     # What the page asked travels with the first line, “Hi!”.
     told = unit.data["dialog"][0].get("task_data")
     question = unit.question
@@ -314,20 +311,14 @@ def _chosen_and_other(of_turn: Row, exchange: _Exchange, models: tuple[str, str]
         candidate, inside = required(data, name, dict, where), f"{where}.{name}"
         model = required(candidate, "id", str, inside)
         if model not in models:
-            raise UnreadableUnit(
-                f"id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description", where=inside
-            )
+            raise _unreadable("id", inside, given=model, models=models)
         said = {"text": required(candidate, "text", str, inside), "candidate_id": f"model_{models.index(model) + 1}"}
         place = 0 if top is None else 1 if model == top else 2
         rows.append({"model": model, **said, "position": place, "selected": flag, "continued": flag})
     chosen, other = rows
     choice = required(data, "human_choice", str, where)
     if choice != chosen["model"] or choice == other["model"]:
-        raise UnreadableUnit(
-            f"human_choice is {choice!r}, but accepted_bot_data is of {chosen['model']!r} and "
-            f"not_accepted_bot_data of {other['model']!r}",
-            where=where,
-        )
+        raise _unreadable("choice", where, choice=choice, chosen=chosen["model"], other=other["model"])
     # Not failed, so that a place which is not known is not taken for a reply that was not shown.
     shared = {**of_turn, "reason": optional(data, "human_justification", str, where), "failed": 0}
     return {**shared, **chosen}, {**shared, **other}
@@ -367,14 +358,9 @@ def acute_rows(unit: Unit, plan: ImportPlan) -> Rows:
     Ids of dialogues and of pairs come from what was read, so that they are the same in all files. ``seconds`` is given
     where a unit held one pair: ParlAI keeps the time of the whole unit. Raises UnreadableUnit."""
     if not isinstance(unit.data, list):
-        what = "expected the list of judged pairs of an ACUTE-Eval unit"
-        raise UnreadableUnit(what, where=unit.where, try_="--from acute_pairs reads files with a pair in each line")
+        raise _unreadable("no_list", unit.where)
     if not unit.worker:
-        raise UnreadableUnit(
-            "nothing shows who judged: an agent_data.json does not",
-            where=unit.where,
-            try_="import the Mephisto data directory (--from mephisto), or what DataBrowser.get_data_from_unit gives",
-        )
+        raise _unreadable("no_worker", unit.where)
     worker = plan.worker(unit.worker)
     pairs = [_pair(entry, f"{unit.where}, pair {number}") for number, entry in enumerate(unit.data, start=1)]
     rows = Rows()
@@ -427,13 +413,13 @@ def _pair(entry: Any, where: str) -> _Pair:
     inside = f"{where}, pairing_dict"
     speakers = required(pairing, "speakers_to_eval", list, inside)
     if len(speakers) != 2 or not all(isinstance(name, str) for name in speakers) or speakers[0] == speakers[1]:
-        raise UnreadableUnit(f"{inside}: speakers_to_eval is {speakers!r}, expected two different names")
+        raise _unreadable("speakers", inside, speakers=speakers)
     choice = units.optional(entry, "speakerChoice", str, where) or ""
     if choice and choice not in speakers:
-        raise UnreadableUnit(f"speakerChoice is {choice!r}, expected {speakers[0]!r} or {speakers[1]!r}", where=where)
+        raise _unreadable("speaker_choice", where, choice=choice, speakers=speakers)
     dialogues = required(pairing, "dialogue_dicts", list, inside)
     if len(dialogues) != 2:
-        raise UnreadableUnit(f"{inside}: dialogue_dicts holds {len(dialogues)}, expected two dialogues")
+        raise _unreadable("dialogues", inside, number=len(dialogues))
     left = specs.get("model_left")
     onboarding = bool(specs.get("is_onboarding") or pairing.get("is_onboarding"))
     return _Pair(
@@ -458,9 +444,7 @@ def _dialogue(data: Any, speaker: str, where: str, place: int) -> _Dialogue:
     ]
     names = tuple(dict.fromkeys(by))
     if speaker not in names:
-        raise UnreadableUnit(
-            f"{speaker!r}, who is judged, says nothing (speakers: {', '.join(names) or 'none'})", where=inside
-        )
+        raise _unreadable("silent", inside, speaker=speaker, names=", ".join(names) or "none")
     said = (required(line, "text", str, at) for at, line in lines)
     texts = tuple((names.index(name), text) for name, text in zip(by, said, strict=True))
     return _Dialogue(units.content_id("d", speaker, names, texts), speaker, names, texts)

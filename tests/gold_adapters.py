@@ -15,7 +15,7 @@ from parlai_humaneval.quality.answers import degraded_rated_lower
 from parlai_humaneval.statistics.core.ranks import kendall_tau_b, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.core.shares import binomial_p, wald_interval
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate, lin_pooled, pw_combo_score, sm_wta
-from parlai_humaneval.statistics.ranking.stability import same_ranking_share
+from parlai_humaneval.statistics.ranking.order import same_ranking_share
 from parlai_humaneval.statistics.ranking.trueskill import (
     SkillModel,
     conservative_skill,
@@ -25,7 +25,7 @@ from parlai_humaneval.statistics.ranking.trueskill import (
     rate_free_for_all,
     shuffle_interval,
 )
-from parlai_humaneval.statistics.raters.time_to_significance import chunk_variability
+from parlai_humaneval.statistics.raters.time import chunk_variability
 from parlai_humaneval.statistics.ratings.sliders import standardise
 from parlai_humaneval.statistics.survival.spotting import win_by_label
 from parlai_humaneval.statistics.survival.tests import logrank_scores, permutation_logrank_test, zhao_sun_scores

@@ -6,7 +6,7 @@ import json
 
 from docs.facts.markdown import block, code, table
 from parlai_humaneval.judges.config import JudgeFile
-from parlai_humaneval.judges.prompts import default_template
+from parlai_humaneval.judges.questions import default_template
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS
 
 

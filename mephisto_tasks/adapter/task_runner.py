@@ -25,8 +25,7 @@ from mephisto_tasks.admission.visits import Outcome, Site
 from mephisto_tasks.control.snapshot import Ending, Phase, Visit
 from mephisto_tasks.session import study as ends
 from mephisto_tasks.session.agent_state import LANGUAGE_KEY, PAGE_KEY
-from mephisto_tasks.session.page import PageSession, SubmittedEarly
-from mephisto_tasks.session.resume import Recorded
+from mephisto_tasks.session.page import PageSession, Recorded, SubmittedEarly
 from mephisto_tasks.session.study import HeldUnit, Study
 from mephisto_tasks.storage.work import CutOff
 from mephisto_tasks.workers.qualifications import block_if_failed, fail_practice, grant, is_simulated

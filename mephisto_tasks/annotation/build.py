@@ -16,13 +16,11 @@ from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
 from mephisto_tasks.annotation.items import Gathered, compared, gather, held_by_rater, images_of, is_of_people, the_kind
 from mephisto_tasks.annotation.steps import PREFIX, GoldDeck, load_golds, masked, shown_dialogue, shown_item, unfit
-from mephisto_tasks.annotation.study import AnnotationStudy, open_items
-from mephisto_tasks.annotation.world import CannotReplay, own_settings
+from mephisto_tasks.annotation.study import AnnotationStudy, CannotReplay, open_items, own_settings
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice, unprotected_languages
-from mephisto_tasks.session.page import recorded_settings, settled
-from mephisto_tasks.session.resume import Difference, settings_that_differ
+from mephisto_tasks.session.page import Difference, recorded_settings, settings_that_differ, settled
 from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
 from mephisto_tasks.storage.results import past_judgements

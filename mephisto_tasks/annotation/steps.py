@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.session.page import PageSession, ShownModels
-from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
+from mephisto_tasks.session.steps import PracticeLoop, numbered_cards, on_right_sides
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.allocation.groups import Item

@@ -12,8 +12,7 @@ from mephisto_tasks.chat.study import ChatStudy, field_of, open_cells, restore_a
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import fold
 from mephisto_tasks.session.build import Setup, number_in_words, study_presenter, unfit_practice, unprotected_languages
-from mephisto_tasks.session.page import settled
-from mephisto_tasks.session.resume import Difference, settings_that_differ
+from mephisto_tasks.session.page import Difference, settings_that_differ, settled
 from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.session.study import conversations as conversations_in_a_unit
 from mephisto_tasks.session.study import steer

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -10,13 +12,14 @@ from pydantic import Field, field_validator, model_validator
 from mephisto_tasks.config.names import NAME_MODELS, refuse
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.session.steps import RatingConfig
-from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.allocation.groups import History
 from parlai_humaneval.display.presenter import ReplySettings
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.techniques.registry import picking, technique
 
+WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 VARIABLE = frozenset(
     {
         "question", "turn_question", "min_choices", "max_choices", "fallback", "min_written_words", "turn_criteria",
@@ -144,18 +147,15 @@ class InteractiveConfig(RatingConfig):
         setting = data.get("setting", "")
         names = [setting] if isinstance(setting, str) else setting
         variants = data["variants"]
-        if "all" in variants:
-            what = "“all” already means every setting"
-            raise InvalidValue(what, where="variants", try_="give this setting another name")
-        choose = f"choose from: {', '.join(variants)}; or a list of several, or all"
+        _refuse("all" in variants, "all")
+        facts = {"technique": data.get("technique"), "known": ", ".join(variants)}
         for name in names:
-            refuse(name not in {*variants, "all"}, f"{data.get('technique')} has no setting {name!r}", choose)
-        twice = len(set(names)) < len(names) or not names
-        refuse(twice, f"setting must name each setting once, and at least one; got {list(names)}")
-        refuse(len(names) > 1 and "all" in names, "setting: “all” already means every setting, so give it alone")
+            _refuse(name not in {*variants, "all"}, "unknown", name=name, **facts)
+        _refuse(len(set(names)) < len(names) or not names, "each_once", names=list(names))
+        _refuse(len(names) > 1 and "all" in names, "all_alone")
         for name, changes in variants.items():
             unknown = ", ".join(sorted(set(changes) - VARIABLE))
-            refuse(unknown, f"variants.{name}: cannot change {unknown}; it can change {', '.join(sorted(VARIABLE))}")
+            _refuse(unknown, "fixed", name=name, unknown=unknown, known=", ".join(sorted(VARIABLE)))
         if len(names) > 1 or names == ["all"]:
             # The practice's qualification, whose name holds the list, is the same in whichever order settings stand.
             name = data.get("onboarding_qualification")
@@ -217,16 +217,19 @@ class InteractiveConfig(RatingConfig):
         return self.bot_persona if isinstance(self.bot_persona, bool) else model in self.bot_persona
 
 
+def _refuse(is_wrong: object, why: str, /, **facts: object) -> None:
+    if is_wrong:
+        refuse(is_wrong, *(words.format(**facts) for words in WORDS[why]))
+
+
 def _groups(config: InteractiveConfig) -> None:
     groups, size = config.model_groups(), config.group_size
     for group in groups:
-        compares = f"{config.technique} compares {size} models at a time, but got {list(group)}"
-        refuse(len(group) != size, compares, "change the group, or group_size")
-        refuse(len(set(group)) != len(group), f"a model cannot be compared with itself: {list(group)}")
-    different = {frozenset(group) for group in groups}
-    refuse(len(different) != len(groups), "the same models are in two groups, but each group is compared once")
+        _refuse(len(group) != size, "size", technique=config.technique, size=size, group=list(group))
+        _refuse(len(set(group)) != len(group), "itself", group=list(group))
+    _refuse(len({frozenset(group) for group in groups}) != len(groups), "same")
     needed = f"{size} models" if size > 1 else "one model"
-    refuse(not groups, f"at least {needed} must be named; so far, {len(config.models)} named", NAME_MODELS)
+    _refuse(not groups, "nothing", needed=needed, named=len(config.models), name_models=NAME_MODELS)
 
 
 def _choices(config: InteractiveConfig) -> None:
@@ -234,68 +237,42 @@ def _choices(config: InteractiveConfig) -> None:
         return
     size, fewest, name = config.group_size, config.min_choices, config.technique
     most = size if config.max_choices is None else config.max_choices
-    refuse(size < 2, f"{name} needs at least two replies to choose from: group_size must be 2 or more")
-    is_one = name not in picking("one") or (fewest, most) == (1, 1)
-    refuse(not is_one, f"{name} asks for exactly one reply", "leave min_choices and max_choices at 1")
-    refuse(most < fewest, "max_choices is smaller than min_choices")
-    refuse(most > size, f"max_choices is {most}, but only {size} replies are shown")
+    _refuse(size < 2, "one_reply", technique=name)
+    _refuse(name in picking("one") and (fewest, most) != (1, 1), "exactly_one", technique=name)
+    _refuse(most < fewest, "smaller")
+    _refuse(most > size, "too_many", most=most, size=size)
 
 
 def _asked(config: InteractiveConfig) -> None:
     ticks, asked, size = config.ticks(), config.turn_question, config.group_size
-    only = f"turn_criteria need turn_question=tick, but this study has {asked}"
-    refuse(ticks and asked != "tick", only)
-    refuse(asked == "tick" and size != 1, "ticks are about one reply, so group_size must be 1")
-    wanted = "turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]"
-    refuse(asked == "tick" and not ticks, wanted)
-    nothing = asked == "none" and not config.final_criteria and not config.verdict
-    refuse(nothing, "nothing would be rated: without ratings of turns, set final_criteria or verdict=true")
-    refuse(config.final_criteria and size != 1, "final_criteria are about one partner, so group_size must be 1")
-    between = f"a verdict is between two partners side by side, so group_size must be 2, not {size}"
-    refuse(config.verdict and size != 2, between)
-    apart = config.history == "independent" and asked == "none"
-    refuse(config.verdict and not apart, "a verdict needs history=independent and turn_question=none")
+    _refuse(ticks and asked != "tick", "only_ticks", asked=asked)
+    _refuse(asked == "tick" and size != 1, "ticks")
+    _refuse(asked == "tick" and not ticks, "no_ticks")
+    _refuse(asked == "none" and not config.final_criteria and not config.verdict, "not_rated")
+    _refuse(config.final_criteria and size != 1, "final")
+    _refuse(config.verdict and size != 2, "verdict", size=size)
+    _refuse(config.verdict and not (config.history == "independent" and asked == "none"), "verdict_alone")
 
 
 def _units(config: InteractiveConfig) -> None:
     control, held, groups = config.quality_control_model, config.conversations_per_unit, config.model_groups()
-    several = "quality_control_model takes one of several conversations, so conversations_per_unit must be 2 or more"
-    refuse(control and held < 2, several)
-    regular = held - bool(control)
-    needs = (
-        f"an assignment of {held} conversations needs {regular} different groups of models, but there are {len(groups)}"
-    )
-    refuse(regular > len(groups), needs)
-    is_rated = control in {name for group in groups for name in group}
-    refuse(is_rated, f"{control!r} is the quality-control model and cannot be rated as well")
+    _refuse(control and held < 2, "control")
+    needed = held - bool(control)
+    _refuse(needed > len(groups), "different", held=held, needed=needed, groups=len(groups))
+    _refuse(control in {name for group in groups for name in group}, "rated_as_well", control=control)
 
 
 def _stopping(config: InteractiveConfig) -> None:
-    refuse(
-        config.is_decided and config.quality_control_model,
-        "stop=decided draws all conversations of an assignment from the models that it compares, which excludes a "
-        "quality_control_model",
-        "set quality_control_model= to use none; you can combine blocking_checks with stop=decided",
-    )
-    refuse(
-        config.is_decided and config.judge,
-        "a judge can only help to decide between finished dialogues: its average answer on conversations that raters steer "
-        "is unknown",
-        "leave judge out, or launch pw_dialog or self_chat",
-    )
+    _refuse(config.is_decided and config.quality_control_model, "decided_control")
+    _refuse(config.is_decided and config.judge, "decided_judge")
     config.check_stopping(config.model_names(), config.model_groups(), config.settings())
-    refuse(
-        config.is_decided and config.dialogues_per_worker > 1,
-        "stop=decided draws all dialogues of a rater when they arrive",
-        "leave dialogues_per_worker at 1, and set how many different ones a rater has with conversations_per_unit",
-    )
+    _refuse(config.is_decided and config.dialogues_per_worker > 1, "decided_at_once")
 
 
 def _context(config: InteractiveConfig) -> None:
     kind, personas = config.context_kind, config.bot_persona if isinstance(config.bot_persona, list) else []
-    refuse(kind != "jsonl" and not config.context_file, f"context_kind={kind} needs the context_file of that kind")
-    opinion = "ask_opinion needs topic=free, because it is about the topic that the rater named"
-    refuse(config.ask_opinion and config.topic != "free", opinion)
+    _refuse(kind != "jsonl" and not config.context_file, "context", kind=kind)
+    _refuse(config.ask_opinion and config.topic != "free", "opinion")
     unknown = ", ".join(name for name in personas if name not in config.model_names())
-    refuse(unknown, f"bot_persona names {unknown}, which is not in this study")
-    refuse(config.rater_ends and config.max_turns < config.turns, "max_turns is smaller than turns")
+    _refuse(unknown, "personas", unknown=unknown)
+    _refuse(config.rater_ends and config.max_turns < config.turns, "turns")

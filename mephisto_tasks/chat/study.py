@@ -14,10 +14,9 @@ from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import DialoguePlan, Planner, UnitPlan
 from mephisto_tasks.chat.world import ConversationWorld
 from mephisto_tasks.control.orders import Field, Order, Steered
+from mephisto_tasks.session import steps
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
-from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
-from mephisto_tasks.session.steps import SIDES, check_practice, choose_step, rate_step, tick_step, verdict_step
 from mephisto_tasks.session.study import AGAIN, AGAIN_OF_SEVERAL, HeldUnit, UnitWords, conversations, filled
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.adaptive import DrawnAllocator
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import StoppingMonitor
 
 
-class PracticeWorld(PracticeLoop):
+class PracticeWorld(steps.PracticeLoop):
     """The right reply continues the conversation whatever was chosen. ``seed``: of the order of the replies."""
 
     config: InteractiveConfig  # the study's settings; where it has several, those of its first
@@ -73,7 +72,9 @@ class PracticeWorld(PracticeLoop):
                 return self._choose(step_id, item)
             case TickItem():
                 self.page.say("you", item.human)
-                step = tick_step(self.config, step_id, Card(candidate_id=uuid4().hex, text=item.reply), self.question)
+                step = steps.tick_step(
+                    self.config, step_id, Card(candidate_id=uuid4().hex, text=item.reply), self.question
+                )
                 given = self.page.ask(TickAnswer, step).selected
                 self.page.say("partner", item.reply)
                 return set(item.must) <= set(given) and not set(item.must_not) & set(given), given
@@ -86,9 +87,9 @@ class PracticeWorld(PracticeLoop):
 
     def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
         self.page.say("you", item.human)
-        cards, numbers = numbered_cards(item)
+        cards, numbers = steps.numbered_cards(item)
         self._random.shuffle(cards)
-        step = choose_step(self.config, step_id, cards, self.question).model_copy(update={"reason": None})
+        step = steps.choose_step(self.config, step_id, cards, self.question).model_copy(update={"reason": None})
         given = sorted(numbers[key] for key in self.page.ask(ChooseAnswer, step).selected)
         self.page.say("partner", item.next_line)
         return given == sorted(item.right), given
@@ -98,17 +99,17 @@ class PracticeWorld(PracticeLoop):
         for number, line in enumerate(item.lines):
             self.page.say("partner" if number % 2 else "you", line)
         asked = [criterion for criterion in self.config.scales() if criterion.name in item.sides]
-        given = self.page.ask(RateAnswer, rate_step(self.config, step_id, asked, self.question)).values
+        given = self.page.ask(RateAnswer, steps.rate_step(self.config, step_id, asked, self.question)).values
         middle = sum(RANGES[self.config.final_scale]) / 2
-        return on_right_sides(given, item, dict.fromkeys(item.sides, middle)), given
+        return steps.on_right_sides(given, item, dict.fromkeys(item.sides, middle)), given
 
     def _compare(self, step_id: str, item: VerdictItem) -> tuple[bool, str]:
         self.page.clear()
-        self.page.columns = SIDES
+        self.page.columns = steps.SIDES
         self.page.say("you", item.human)
         for column, reply in enumerate(item.replies):
             self.page.say("partner", reply, column=column)
-        given = self.page.ask(TickAnswer, verdict_step(self.config, step_id, self.question)).selected[0]
+        given = self.page.ask(TickAnswer, steps.verdict_step(self.config, step_id, self.question)).selected[0]
         return given == item.better, given
 
 
@@ -252,7 +253,7 @@ class ChatStudy(engine.Study):
     ) -> PracticeWorld:
         assert self.practice is not None, "onboarding runs only where practice items are configured"
         configs = [self.config.of(setting) for setting in self.config.settings()]
-        fitting = (config for config in configs if check_practice(self.practice, config) is None)
+        fitting = (config for config in configs if steps.check_practice(self.practice, config) is None)
         return PracticeWorld(
             self.practice, next(fitting, configs[0]), page, seed=seed, used=used, on_verdict=on_verdict
         )

@@ -313,7 +313,7 @@ def pseudonymous(
     """Tidy tables of ``records``, all of ``tasks``, with judges and logs, without names; texts in which names stood."""
     from mephisto_tasks.storage.logs import JUDGE_ANSWERS, stopping_logs
     from mephisto_tasks.storage.results import PSEUDONYM_KEY, stored_agents
-    from parlai_humaneval.importers.worker_names import without_names
+    from parlai_humaneval.importers.readers import without_names
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
     from parlai_humaneval.tables.build import judge_tables, tables
 

@@ -16,13 +16,14 @@ from mephisto_tasks.config.task import TaskConfig, resolve_file
 from mephisto_tasks.control.orders import ORDERS, Order, Steered
 from mephisto_tasks.payments.policy import DOLLARS, money
 from mephisto_tasks.session import stopping
-from mephisto_tasks.session.resume import Difference, going_on
+from mephisto_tasks.session.page import Difference, going_on
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, finished_by_worker, past_practices
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, cut_off_units, last_seen
 from mephisto_tasks.workers.qualifications import resets_by_id
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.display.filtering import FilterError
 from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.display.vocabulary import VocabularyError, unprotected
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 UNPAID = phrase("nothing but our thanks")
 VOLUNTEERS = phrase("This study is unpaid. Thank you for taking part!")
+WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 NUMBERS = {
     1: phrase("one"),
     2: phrase("two"),
@@ -87,8 +89,7 @@ class Setup(Generic[C]):
         begun = len(finished_by_worker(self.data_dir, task_name))
         if begun and config.prereg not in ("", before):
             known = f"as {parse_preregistration(before, 'prereg').name}" if before else "without a preregistration"
-            what = f"task {task_name!r} began {known}, and has collected {counted(begun, 'answer')} since then"
-            raise ConfigError(what, where="prereg", try_="leave prereg as it was, or begin another study: task_name=…")
+            raise _refused("begun", where="prereg", task=task_name, known=known, answers=counted(begun, "answer"))
         config.prereg = config.prereg or before
         facts = parse_preregistration(config.prereg, "prereg")
         # A later launch need not name it.
@@ -99,11 +100,7 @@ class Setup(Generic[C]):
         if begun and (now["max_dialogues"] or 0) > int(str(facts.settings.get("max_dialogues") or 0)):
             now["max_dialogues"] = facts.settings.get("max_dialogues")  # no error rate rests on it; the report says so
         if changed := facts.changes(now):
-            raise ConfigError(
-                f"this launch is not what was registered as {facts.name}: {', '.join(map(str, changed))}",
-                where="prereg",
-                try_="keep what was registered (prereg=FILE sets it), or register another study before anybody comes",
-            )
+            raise _refused("changed", where="prereg", name=facts.name, changed=", ".join(map(str, changed)))
 
     @cached_property
     def orders(self) -> Sequence[Order]:
@@ -124,27 +121,15 @@ class Setup(Generic[C]):
         if not config.is_decided:
             if DECISIONS.exists(data_dir, task_name):
                 began = next((event.technique for event in events if isinstance(event, Began)), "")
-                of_what = f" ({began})" if began else ""
-                raise ConfigError(
-                    f"task {task_name!r}{of_what} began with stop=decided, which drew every dialogue of it",
-                    try_="set stop=decided, with the same technique, margin and alpha, or begin another study: task_name=…",
-                )
+                raise _refused("decided", task=task_name, technique=f" ({began})" if began else "")
             return None
         if self.registered_judge not in ("", judge):
-            raise ConfigError(
-                f"judge {self.registered_judge} was registered, and {self.config.judge} is now {judge}: its model, prompt "
-                "or format was changed",
-                try_="put the judge's file back as it was, or register another study before anybody takes part",
-            )
+            raise _refused("judge", registered=self.registered_judge, name=self.config.judge, judge=judge)
 
         models, groups, setting = asked()
         finished = finished_by_worker(data_dir, task_name)
         if finished and not events:
-            raise ConfigError(
-                f"task {task_name!r} has dialogues that were given out without stop=decided, but its error rates only "
-                "hold if it chose all dialogues",
-                try_="leave stop out, or begin another study: task_name=…",
-            )
+            raise _refused("undecided", task=task_name)
         pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
         monitor = stopping.monitor_of(
             events,
@@ -159,11 +144,7 @@ class Setup(Generic[C]):
             metric=config.metric,
         )
         if unknown := stopping.unknown_workers(monitor, finished):
-            raise ConfigError(
-                f"the log of this study's decisions does not mention {counted(unknown, 'worker')} whose dialogues "
-                f"are finished: the log was cut, or {PSEUDONYM_KEY} has changed",
-                try_="put both files back as they were, or begin another study: task_name=…",
-            )
+            raise _refused("unknown", workers=counted(unknown, "worker"), key=PSEUDONYM_KEY)
         stopping.note_missing(monitor, finished)  # a launch that was killed may not have counted its last ones
         if monitor.missing > monitor.free:
             monitor.expect(last_seen(data_dir, task_name), config.answer_timeout_s)
@@ -278,23 +259,16 @@ def unprotected_languages(config: TaskConfig, presenter: Presenter) -> list[str]
 
 
 def unfit_practice(path: Path, problem: str) -> ConfigError:
-    return ConfigError(
-        problem,
-        where=path,
-        try_="name items that fit (onboarding_file=…), or have no practice (onboarding_qualification=null)",
-    )
+    return _refused("practice", where=path, problem=problem)
 
 
 def _nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:
-    see = f"see them with `parlai-humaneval report --task-name {task_name}`, or ask for more: {more}"
-    if not steered.stopped:
-        return NothingToDo(f"{what} of task {task_name!r} have already been collected", try_=see)
     which = "; ".join(f"{label} ({why})" for label, why in steered.stopped.items())
-    return NothingToDo(
-        f"{what} of task {task_name!r} have already been collected, or are stopped: {which}",
-        try_=(
-            see,
-            f"`parlai-humaneval steer resume-pair MODEL MODEL --task-name {task_name}` resumes a pair",
-            f"`parlai-humaneval steer restore MODEL --task-name {task_name}` restores a retired model",
-        ),
-    )
+    words = WORDS["stopped" if which else "collected"]
+    what, *try_ = (each.format(task=task_name, what=what, more=more, which=which) for each in words)
+    return NothingToDo(what, try_=try_)
+
+
+def _refused(why: str, *, where: object = "", **facts: object) -> ConfigError:
+    what, try_ = (words.format(**facts) for words in WORDS[why])
+    return ConfigError(what, where=where, try_=try_)

@@ -1,5 +1,8 @@
 """The server's side of one rater's page, which is never trusted: an answer must name its step, be of its kind, and pass
-the check; a refused one changes nothing, and comes back with what to do."""
+the check; a refused one changes nothing, and comes back with what to do.
+
+Units that were cut off go on under the settings that they began with, or not at all. A world asks what is on record
+first, at every step, and the rater only for what is missing: one flow, whether a dialogue is new or goes on."""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import KW_ONLY, dataclass, field
@@ -15,23 +18,138 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.control.snapshot import Visit
 from mephisto_tasks.session.agent_state import LiveAgentState, raise_if_absent
 from mephisto_tasks.session.answers import CHECKS, read_answer
-from mephisto_tasks.session.resume import Recorded
 from mephisto_tasks.storage.results import newest_states, task_names
 from mephisto_tasks.storage.sqlite import Saving
+from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.display.images import ImageStore, pictures
 from parlai_humaneval.display.markdown import is_formatted, markup_of
 from parlai_humaneval.display.presenter import ReplyDisplay
 from parlai_humaneval.i18n.translate import ENGLISH, Language, phrases, speaking, t
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm, may_be_chat_llm
+from parlai_humaneval.schema import events as log
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.events import REFUSED_EXCERPT, JudgingStarted, Refused, Started
+from parlai_humaneval.schema.rebuild import split_dialogues
 from parlai_humaneval.schema.records import ImageRecord
 from parlai_humaneval.schema.steps import PageState
 from parlai_humaneval.schema.wire import Said, WireAnswer
+from parlai_humaneval.statistics.core.formatting import counted
+
+Difference = tuple[str, object, object]  # A setting's name, what it was, and what it is now
+
+MOST_SHOWN = 160  # characters of a value in the refusal
+
+
+def going_on(
+    units: Mapping[str, CutOff], differences: Callable[[CutOff], Iterable[Difference]], *, anew: bool
+) -> dict[str, CutOff]:
+    """Units that go on in a launch; none ``anew``, nor simulated ones of other settings. Raises ConfigError."""
+    if anew:
+        return {}
+    told: dict[str, Difference] = {}
+    fit, cut_off = {}, 0
+    for worker, unit in units.items():
+        found = list(differences(unit))
+        if not found:
+            fit[worker] = unit
+        elif not all(beginning.simulated for beginning in unit.beginnings):
+            cut_off += 1
+            told |= {name: (name, then, now) for name, then, now in found}
+    if told:
+        raise _refusal(cut_off, told.values())
+    return fit
+
+
+def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
+    lines = "\n".join(f"  {name}: {_shown(then)} then, {_shown(now)} now" for name, then, now in differences)
+    units = counted(number, "unit")
+    return ConfigError(
+        f"{units} of this task {'was' if number == 1 else 'were'} interrupted and can continue, but only with the "
+        f"settings that they began with:\n{lines}",
+        try_=(
+            "launch with the old settings to continue them",
+            "or add cut_off=anew: their raters then start again, and their earlier work stays partial",
+            "or start another study: task_name=…",
+        ),
+    )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def settings_that_differ(
+    then: Mapping[str, Any], now: Mapping[str, Any], apart: Collection[str], within: str = "mephisto.blueprint"
+) -> Iterator[Difference]:
+    """Settings that are others now, but for those ``apart``; one that did not exist then changes nothing."""
+    for name, value in now.items():
+        if name not in then or name in apart or then[name] == value:
+            continue
+        if isinstance(value, Mapping) and isinstance(then[name], Mapping):
+            yield from settings_that_differ(then[name], value, (), f"{within}.{name}")
+        else:
+            yield f"{within}.{name}", then[name], value
+
+
+E = TypeVar("E")
+
+# Events that no step of a world waits for.
+_BESIDE = (log.Refused, log.Delayed, log.Interrupted, log.Failed, log.Resumed, log.FeedbackGiven)
+
+
+class DoesNotFit(RuntimeError):
+    """What is recorded of a part is not what its world would ask: it must not be mixed with anything else."""
+
+
+class Recorded:
+    """The events of earlier visits, by the dialogue or judgement that they are of."""
+
+    def __init__(self, events: Sequence[log.Event] = ()) -> None:
+        self.has_feedback = any(isinstance(event, log.FeedbackGiven) for event in events)
+        self._parts = {name: part for part in split_dialogues(events) if (name := part_id(part[0])) is not None}
+        self._next: deque[log.Event] = deque()
+
+    def begun(self, part: str) -> bool:
+        return any(not isinstance(event, _BESIDE) for event in self._parts.get(part, ())[1:])
+
+    def finished(self, part: str) -> bool:
+        return any(isinstance(event, log.Finished) for event in self._parts.get(part, ()))
+
+    def open(self, part: str) -> None:
+        """From now on :meth:`take` reads in the dialogue or judgement of this id; there may be nothing to be read."""
+        self._next = deque(event for event in self._parts.get(part, ()) if not isinstance(event, _BESIDE))
+
+    def next(self, kind: type[E]) -> E | None:
+        """What comes next, where it is of this kind; it stays."""
+        event = self._next[0] if self._next else None
+        return event if isinstance(event, kind) else None
+
+    def take(self, kind: type[E]) -> E | None:
+        """What comes next, where it is of this kind; it has been read then."""
+        event = self.next(kind)
+        if event is not None:
+            self._next.popleft()
+        return event
+
+    def must_be_over(self) -> None:
+        """Something new is about to happen. Raises DoesNotFit: more is on record than the world asked for."""
+        if self._next:
+            what = f"the record continues with {self._next[0].event!r}, which is not what this dialogue would ask now"
+            raise DoesNotFit(what)
+
+
+def part_id(beginning: log.Event) -> str | None:
+    """The id of the dialogue or judgement that begins with an event; None: it is no beginning."""
+    if isinstance(beginning, log.Started):
+        return beginning.dialogue_id
+    return beginning.judgement_id if isinstance(beginning, log.JudgingStarted) else None
+
 
 Looks = TypeVar("Looks", bound=ReplyDisplay)
 

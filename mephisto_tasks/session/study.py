@@ -15,10 +15,11 @@ from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.control.orders import Field, Group, Order, Steered, fold
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Presence, so_far
 from mephisto_tasks.session.page import PageSession, ShownModels
-from mephisto_tasks.session.practice import PracticeLoop
+from mephisto_tasks.session.steps import PracticeLoop
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
-from parlai_humaneval.allocation.groups import AllocationProgress, Cell
+from parlai_humaneval.allocation.groups import Allocator, Cell
+from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.display.images import ImageStore
 from parlai_humaneval.i18n.translate import Offered, phrase, phrases, spoken, t
 from parlai_humaneval.materials.instructions import Instructions, Practice
@@ -221,25 +222,11 @@ Availability = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
 server is back."""
 
 
-class Allocation(Protocol):
-    """Who rates what next, as far as orders and counts go."""
-
-    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
-        """So many of each cell are wanted from now on; cells that are ``stopped`` are not given out any more."""
-
-    def complete(self, agent: str) -> None: ...  # its unit was done to its end
-    def progress(self) -> AllocationProgress: ...  # counts per cell
-    @property
-    def remaining(self) -> int: ...  # units that are still to be done
-    @property
-    def per_unit(self) -> int: ...  # what a unit that begins now holds, at most
-
-
 def groups_of(asked: Mapping[Cell, int], most: Mapping[Cell, int]) -> list[Group]:
     return [Group(str(cell), cell.models, cell.setting, number, most.get(cell)) for cell, number in asked.items()]
 
 
-def steer(allocator: Allocation, steered: Steered) -> None:
+def steer(allocator: Allocator | ItemAllocator, steered: Steered) -> None:
     """Have an allocator give out what holds by the settings and all orders."""
     cells = {str(cell): cell for cell in allocator.progress().wanted}
     wanted = {cells[label]: number for label, number in steered.wanted.items()}
@@ -254,7 +241,7 @@ class Study(StudyState, ABC):
     seed: int
     practice: Practice | None
     instructions: Instructions  # in the main language
-    allocator: Allocation
+    allocator: Allocator | ItemAllocator
     draws_markdown: bool = False  # whether pages draw the markdown of replies
     images: ImageStore | None = None  # pictures on its pages; None: there are none
     instructions_in: Mapping[str, Instructions] = field(default_factory=dict)  # the same by each language's tag

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from parlai_humaneval.allocation.groups import Allocator, Cell, CellCount, Item, PastDialogue
-from parlai_humaneval.allocation.item_pool import CellKey
-from parlai_humaneval.allocation.items import Batch, ItemAllocator, Session, WorkerPast
+from parlai_humaneval.allocation.items import Batch, CellKey, ItemAllocator, Session, WorkerPast
 
 Models = tuple[str, ...]
 

@@ -377,39 +377,15 @@ Order = Literal["balanced", "fixed"]
 """balanced: random, and balanced over the turns of a dialogue; fixed: random once, and the same throughout."""
 
 
-class ShownOrder(Protocol):
-    """Says the order of showing for every turn."""
-
-    def of_turn(self, turn: int) -> list[int]:
-        """The models' indices in shown order; ``turn`` counts from 0. Equal turn and seed give equal order."""
-
-
-class BalancedOrder:
-    """An order of ``n`` models for every turn. Turns are taken in blocks of ``n``. A block is a random cyclic Latin
-    square, so that in each block every model stands once at every position, and in any number of turns a model's counts
-    of two positions differ by one at most."""
-
-    def __init__(self, n: int, seed: int) -> None:
-        self._n, self._seed = n, seed
-
-    def of_turn(self, turn: int) -> list[int]:
-        block, row = divmod(turn, self._n)
-        rng = random.Random(f"order|{self._seed}|{block}")
-        models = rng.sample(range(self._n), self._n)
-        shift = rng.sample(range(self._n), self._n)[row]
-        return models[shift:] + models[:shift]
-
-
-class FixedOrder:
-    """One random order of ``n`` models for all turns: side by side, a partner must not change places."""
-
-    def __init__(self, n: int, seed: int) -> None:
-        self._models = random.Random(f"fixed order|{seed}").sample(range(n), n)
-
-    def of_turn(self, turn: int) -> list[int]:
-        return list(self._models)
-
-
-def shown_order(kind: Order, n: int, seed: int) -> ShownOrder:
-    """The order of ``n`` models in a dialogue with this ``seed``."""
-    return FixedOrder(n, seed) if kind == "fixed" else BalancedOrder(n, seed)
+def shown_order(kind: Order, n: int, seed: int, turn: int) -> list[int]:
+    """The indices of ``n`` models in the order in which they are shown at a turn, counted from 0, of a dialogue with this
+    ``seed``. ``balanced``: turns are taken in blocks of ``n``, each a random cyclic Latin square, so that every model
+    stands once at every position of a block, and in any number of turns a model's counts of two positions differ by one
+    at most. ``fixed``: side by side, a partner must not change places."""
+    if kind == "fixed":
+        return random.Random(f"fixed order|{seed}").sample(range(n), n)
+    block, row = divmod(turn, n)
+    rng = random.Random(f"order|{seed}|{block}")
+    models = rng.sample(range(n), n)
+    shift = rng.sample(range(n), n)[row]
+    return models[shift:] + models[:shift]

@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Literal, TypeVar
 
-from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.data_files import DataError, read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue
 from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.schema.records import ReplayedRating
 
+WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 ALL_PAIRINGS = 5_000  # Up to so many pairings of two models, all of them are items
 SPARE = 4
 """Of more than that, so many times as many as are wanted: a worker who has met most dialogues should find some still."""
@@ -31,6 +33,16 @@ as given, else of the same start, where every dialogue has such a partner and th
 
 class NotEnough(HumanevalError, ValueError):
     """Fewer dialogues than are asked for; the message says how many judgements are possible, and what to do."""
+
+
+def _too_few(why: str, **facts: object) -> NotEnough:
+    what, *try_ = (words.format(**facts) for words in WORDS[why])
+    return NotEnough(what, try_=try_)
+
+
+def _unfit(dialogue: Dialogue, why: str, **facts: object) -> DataError:
+    what, try_ = (words.format(dialogue=dialogue.dialogue_id, **facts) for words in WORDS[why])
+    return DataError(what, where=dialogue.place, try_=try_)
 
 
 def pair_items(
@@ -95,8 +107,7 @@ def _dialogues_by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogu
     for dialogue in dialogues:
         dialogue.known_entities()
         if not dialogue.models:
-            what = f"dialogue {dialogue.dialogue_id} is between people, so there is no model to judge"
-            raise DataError(what, where=dialogue.place, try_="leave it out")
+            raise _unfit(dialogue, "people")
         if len(dialogue.models) == 1:
             found.setdefault(dialogue.models[0], []).append(dialogue)
     return found
@@ -105,8 +116,7 @@ def _dialogues_by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogu
 def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:
     if model not in of_model:
         known = ", ".join(f"{name} ({len(found)})" for name, found in sorted(of_model.items())) or "no model"
-        what = f"there is no dialogue of {model} alone or with a person, only dialogues of {known}"
-        raise NotEnough(what, try_="name their files or tasks among the dialogues, or correct the model's name")
+        raise _too_few("no_model", model=model, known=known)
     return of_model[model]
 
 
@@ -119,21 +129,15 @@ def _pairings(
     pairing: Pairing,
     enough: int,
 ) -> list[tuple[Dialogue, Dialogue]]:
+    asked = {"wanted": wanted, "models": " vs ".join(models)}
     for kind, key in (("given", _given), ("same_start", _start)):
         if pairing in ("auto", kind):
             matched = _matched(ours, theirs, key)
             if pairing == kind == "given" and not matched:
-                raise NotEnough(
-                    f"pairing=given compares the pairs that a file lists, but no file lists a pair of {' vs '.join(models)}",
-                    try_="set pairing=auto, pairing=same_start (the same beginning) or pairing=any (all with all)",
-                )
+                raise _too_few("none_given", **asked)
             if pairing == kind and wanted > len(matched):
                 fewer = f"set judgements_per_group={len(matched)} or less, or " * bool(matched)
-                why = "have the same beginning" if kind == "same_start" else "are listed as pairs in the file"
-                raise NotEnough(
-                    f"{wanted} judgements of {' vs '.join(models)} are needed, but only {len(matched)} pairings {why}",
-                    try_=(f"{fewer}collect more dialogues", "or compare all with all: pairing=any"),
-                )
+                raise _too_few(kind, **asked, matched=len(matched), fewer=fewer)
             if pairing == kind or _are_kept(ours, theirs, key, enough):
                 most = max(ALL_PAIRINGS, SPARE * wanted)
                 rng = random.Random(f"pairs:{seed}:{models}")
@@ -144,13 +148,9 @@ def _pairings(
             f"{'one dialogue' if len(found) == 1 else f'{len(found)} dialogues'} of {name}"
             for found, name in zip((ours, theirs), models, strict=True)
         )
-        given = len(_matched(ours, theirs, _given))
-        raise NotEnough(
-            f"{wanted} judgements of {' vs '.join(models)} are needed, but the dialogues allow only {possible}: each "
-            f"pairing of {first} with {second} is judged once at most",
-            try_=f"ask for {given or possible} or fewer{', so the pairs of the file are kept' * bool(given)}, or collect "
-            "more dialogues",
-        )
+        if given := len(_matched(ours, theirs, _given)):
+            raise _too_few("any_of_given", **asked, possible=possible, first=first, second=second, given=given)
+        raise _too_few("any", **asked, possible=possible, first=first, second=second)
     if possible <= ALL_PAIRINGS:
         return [(one, other) for one in ours for other in theirs]
     return _balanced(ours, theirs, min(possible, max(ALL_PAIRINGS, SPARE * wanted)), f"pairs:{seed}:{models}")
@@ -255,9 +255,7 @@ def segment_items(
         what = f"the share of dialogues between people is at least 0 and less than 1, not {human_share}"
         raise InvalidValue(what, try_="choose one such as 0.3")
     if not bot_dialogues:
-        raise NotEnough(
-            "there is no dialogue with a model in it", try_="name files or tasks with dialogues, or models to talk"
-        )
+        raise _too_few("nobody")
     _long_enough(bot_dialogues, max(lengths), seeded, "dialogues")
     people = _drawn(human_dialogues, len(bot_dialogues), human_share, max(lengths), seeded, seed)
     return [
@@ -278,12 +276,8 @@ def _long_enough(dialogues: Sequence[Dialogue], k: int, seeded: int, what: str) 
     if short:
         first = short[0]
         after = f" after {seeded} of the seed" if seeded else ""
-        raise DataError(
-            f"dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
-            f"segment takes {k}{after} ({len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough)",
-            where=first.place,
-            try_="shorten segment_lengths, or name longer dialogues",
-        )
+        facts = {"exchanges": first.exchanges, "long": len(dialogues) - len(short), "all": len(dialogues), "of": what}
+        raise _unfit(first, "short", needed=f"{k}{after}", **facts)
 
 
 def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: int, seed: int) -> list[Dialogue]:
@@ -295,15 +289,12 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
     if people and not fit:
         _long_enough(people, k, seeded, "dialogues between people")
     if number > len(fit):
-        raise NotEnough(
-            f"a share of {share:g} in addition to {bots} dialogues with models takes {number} dialogues between "
-            f"people, but of {len(people)} only {len(fit)} are long enough for the longest segment",
-            try_=f"name more, or lower the share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}",
-        )
+        lower = math.floor(100 * len(fit) / (len(fit) + bots)) / 100
+        facts = {"people": len(people), "fit": len(fit), "lower": lower}
+        raise _too_few("share", share=share, bots=bots, number=number, **facts)
     for one in fit:
         if set(one.known_entities()) != {HUMAN}:
-            what = f"dialogue {one.dialogue_id} is not between people"
-            raise DataError(what, where=one.place, try_="leave it out, or declare both speakers human")
+            raise _unfit(one, "no_people")
     return random.Random(f"people:{seed}").sample(fit, number)
 
 
@@ -371,8 +362,7 @@ def whole_items(
 
 def _rating(dialogue: Dialogue) -> ReplayedRating:
     if dialogue.rating is None:
-        what = f"dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again"
-        raise DataError(what, where=dialogue.place, try_="name tasks in which dialogues were rated live: {task: NAME}")
+        raise _unfit(dialogue, "unrated")
     return dialogue.rating
 
 
@@ -382,12 +372,9 @@ def _answering_models(dialogue: Dialogue) -> tuple[str, ...]:
 
 def _random_sample(found: Sequence[T], sample: int | None, seed: int, what: str) -> list[T]:
     if not found:
-        raise NotEnough(f"there are no {what}", try_="name more files or tasks")
+        raise _too_few("nothing", of=what)
     if sample is None:
         return list(found)
     if sample > len(found):
-        raise NotEnough(
-            f"a sample of {sample} was requested, but there are {len(found)} {what}",
-            try_=f"ask for {len(found)} or fewer, or for all of them (null)",
-        )
+        raise _too_few("sample", sample=sample, found=len(found), of=what)
     return [found[index] for index in sorted(random.Random(f"sample:{seed}").sample(range(len(found)), sample))]

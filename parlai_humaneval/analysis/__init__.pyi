@@ -51,10 +51,8 @@ from parlai_humaneval.statistics.ranking.order import best_of_means, best_set
 from parlai_humaneval.statistics.ranking.plackett_luce import comparison_strengths, plackett_luce, turn_strengths
 from parlai_humaneval.statistics.ranking.trueskill import trueskill
 from parlai_humaneval.statistics.raters.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from parlai_humaneval.statistics.raters.time import time_spent
-from parlai_humaneval.statistics.raters.time_to_significance import time_to_significance
-from parlai_humaneval.statistics.ratings.likert import likert_groups, rated_pairs
-from parlai_humaneval.statistics.ratings.regression import ols
+from parlai_humaneval.statistics.raters.time import time_spent, time_to_significance
+from parlai_humaneval.statistics.ratings.likert import likert_groups, ols, rated_pairs
 from parlai_humaneval.statistics.ratings.sliders import standardised, system_scores, worker_checks
 from parlai_humaneval.statistics.survival.curve import cloglog_cox, survival_curve
 from parlai_humaneval.statistics.survival.tests import survival_score_test, zhao_sun_test

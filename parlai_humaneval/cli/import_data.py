@@ -19,11 +19,10 @@ from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.cli.options import described
 
 if TYPE_CHECKING:
-    from parlai_humaneval.importers.readers import Imported, SavedFormat
+    from parlai_humaneval.importers.readers import Imported, Pseudonyms, SavedFormat
     from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import LeftOut, Unit, UnreadableUnit
     from parlai_humaneval.importers.vocabulary import Understood
-    from parlai_humaneval.importers.worker_names import Pseudonyms
     from parlai_humaneval.tables.columns import Repeats
     from parlai_humaneval.tables.schema import TableName
 
@@ -108,9 +107,9 @@ def import_tables(
     for option, given, formats in uses:
         if given and source not in formats:
             raise CommandError(f"{option} is for --from {' or '.join(formats)}, not for {source}")
+    from parlai_humaneval.importers.readers import Pseudonyms, without_names
     from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import ImportPlan, json_files, units_of_file
-    from parlai_humaneval.importers.worker_names import Pseudonyms, without_names
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
     from parlai_humaneval.statistics.core.formatting import counted
     from parlai_humaneval.tables.files import check_free, save_tables
@@ -216,9 +215,9 @@ def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
 def _tables(
     source: str, files: Sequence[Path], table: TableName | None, plan: TidyPlan, pseudonyms: Pseudonyms, skip_bad: bool
 ) -> Imported:
+    from parlai_humaneval.importers.readers import with_pseudonyms
     from parlai_humaneval.importers.releases import read_release
     from parlai_humaneval.importers.tidy import read_tidy, table_paths
-    from parlai_humaneval.importers.worker_names import with_pseudonyms
     from parlai_humaneval.tables.files import with_besides
 
     found = table_paths(files, table, plan) if source == "tables" else read_release(source, files)

@@ -1,4 +1,5 @@
-"""ParlAI's two chat tasks, in which Human and Bot Speaker talk in turn: ``model_chat`` and ``pairwise_per_turn_eval``.
+"""ParlAI's crowd tasks: two in which Human and Bot Speaker talk in turn, ``model_chat`` and ``pairwise_per_turn_eval``, and
+one in which a person reads two finished dialogues and chooses a speaker, ``acute_eval`` (and ``fast_acute``).
 
 Sources of the formats: ParlAI 1.7.2, ``crowdsourcing/tasks/model_chat`` (worlds.py, analysis/compile_results.py, and the
 page, which sends the ratings of several questions as one text with ``|`` between, and one before the first), where a person
@@ -6,15 +7,22 @@ chats with one model, ticks what applies to each reply, and rates it at the end;
 ``crowdsourcing/tasks/pairwise_per_turn_eval`` (the same files), where two models reply and a person chooses with which the
 chat goes on: the PW-Turn of Smith et al. 2022, §3.1.2. The saved chat data has no positions; the messages of a
 ``state.json`` tell them (top is 1, bottom 2), and the time to each choice.
+
+Of ``crowdsourcing/tasks/acute_eval`` (acute_eval_runner.py, acute_eval_agent_state.py, analysis.py), the PW-Dialog of
+Smith et al. 2022, §3.1.3, after Li et al. 2019: as in ParlAI's own analysis, pairs with a known answer (``is_onboarding``)
+are no results, and neither is what workers did who got one of them wrong.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.table_files import plain_name
 from parlai_humaneval.dialogues.chats import Act, acts_of
 from parlai_humaneval.importers import units
@@ -23,6 +31,8 @@ from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, 
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import STUDY, is_problem
 from parlai_humaneval.techniques.questions import RANGES
+
+WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,11 @@ class _Chat:
         }
 
 
+def _unreadable(why: str, where: str, **facts: object) -> UnreadableUnit:
+    what, *try_ = (words.format(**facts) for words in WORDS[why])
+    return UnreadableUnit(what, where=where, try_=try_)
+
+
 _CONTEXT = ("personas", "context_dataset", "additional_context", "person1_seed_utterance", "person2_seed_utterance")
 _IDS = ("workers", "bad_workers", "hit_ids", "assignment_ids")
 KNOWN = {"dialog", "task_description", "acceptability_violations", *_IDS, *_CONTEXT}
@@ -95,24 +110,19 @@ def _read_chat(unit: Unit, plan: ImportPlan) -> _Chat:
     task = required(unit.data, "task_description", dict, where)
     named = unit.data.get("workers")
     if isinstance(named, list) and len(named) > 1:
-        raise UnreadableUnit(
-            f"workers names {len(named)} workers, and only chats of one worker with a bot are read", where=where
-        )
+        raise _unreadable("workers", where, number=len(named))
     name = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else unit.worker
     if not name:
-        raise UnreadableUnit(
-            "workers is missing, so nobody knows who rated", where=where, try_="add the list with one name"
-        )
+        raise _unreadable("nobody", where)
     worker = plan.worker(name)
     lines = list(acts_of(dialog, where, UnreadableUnit))
     for act in lines:
         if (index := required(act.data, "agent_idx", int, act.where)) != act.speaker:
-            turns = "the person (0) and the bot (1) speak in turn, the person first"
-            raise UnreadableUnit(f"agent_idx is {index}, expected {act.speaker}: {turns}", where=act.where)
+            raise _unreadable("speaker", act.where, index=index, expected=act.speaker)
         optional(act.data, "text", str, act.where)
     said = [(human, bot) for human, bot in zip(lines[::2], lines[1::2], strict=False) if not bot.fixed]
     if not said:
-        raise UnreadableUnit("dialog has no reply of a model", where=where)
+        raise _unreadable("no_reply", where)
     models = {name: value for name, value in task.items() if name.endswith("nickname")}
     key = (worker, models, dialog, unit.data.get("hit_ids"), unit.data.get("assignment_ids"))
     exchanges = tuple(_Exchange(turn, human, bot) for turn, (human, bot) in enumerate(said, start=1))
@@ -186,14 +196,12 @@ def _reply(exchange: _Exchange, choices: Sequence[str], seconds: float | None) -
 
 def _ticked(value: Any, name: str, where: str) -> bool:
     if ";" in name:
-        raise UnreadableUnit(
-            f"the name {name!r} has a semicolon, which separates names in the table", where=where, try_="rename it"
-        )
+        raise _unreadable("semicolon", where, name=name)
     if name == OTHER and isinstance(value, str):
         return bool(value.strip())
     if value is None or value in (0, 1):
         return bool(value)
-    raise UnreadableUnit(f"{name} is {shown(value)}, expected true or false", where=where)
+    raise _unreadable("flag", where, name=name, value=shown(value))
 
 
 def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None]]:
@@ -209,9 +217,7 @@ def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None
         except (TypeError, ValueError):
             value = math.nan
         if not FEWEST <= value <= MOST:
-            raise UnreadableUnit(
-                f"{RATING} is {shown(part)}, expected {FEWEST:g} to {MOST:g}, with | between several", where=last.where
-            )
+            raise _unreadable("rating", last.where, name=RATING, value=shown(part), fewest=FEWEST, most=MOST)
         values.append(value)
     count, questions = len(values), chat.unit.final_questions
     asked: Sequence[str | None] = questions if len(questions) == count else [None] * count
@@ -221,11 +227,8 @@ def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None
     ]
     names = plan.criteria or known
     if len(names) != count:
-        raise UnreadableUnit(
-            f"{RATING} {given!r} holds {count} ratings, and {len(names)} names were given for them ({', '.join(names)})",
-            where=last.where,
-            try_="give as many names with --criteria",
-        )
+        facts = {"name": RATING, "value": given, "count": count, "named": len(names), "names": ", ".join(names)}
+        raise _unreadable("ratings", last.where, **facts)
     return dict(zip(names, zip(values, asked, strict=True), strict=True))
 
 
@@ -254,7 +257,7 @@ def per_turn_rows(unit: Unit, plan: ImportPlan) -> Rows:
     where = f"{unit.where}, task_description"
     first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
     if first == second:
-        raise UnreadableUnit(f"both models are named {first!r}, so neither can win", where=where, try_="rename one")
+        raise _unreadable("same_name", where, name=first)
     # What the page asked travels with the first line, “Hi!”.
     told = unit.data["dialog"][0].get("task_data")
     question = unit.question
@@ -308,20 +311,180 @@ def _chosen_and_other(of_turn: Row, exchange: _Exchange, models: tuple[str, str]
         candidate, inside = required(data, name, dict, where), f"{where}.{name}"
         model = required(candidate, "id", str, inside)
         if model not in models:
-            raise UnreadableUnit(
-                f"id is {model!r}, expected {models[0]!r} or {models[1]!r} of task_description", where=inside
-            )
+            raise _unreadable("id", inside, given=model, models=models)
         said = {"text": required(candidate, "text", str, inside), "candidate_id": f"model_{models.index(model) + 1}"}
         place = 0 if top is None else 1 if model == top else 2
         rows.append({"model": model, **said, "position": place, "selected": flag, "continued": flag})
     chosen, other = rows
     choice = required(data, "human_choice", str, where)
     if choice != chosen["model"] or choice == other["model"]:
-        raise UnreadableUnit(
-            f"human_choice is {choice!r}, but accepted_bot_data is of {chosen['model']!r} and "
-            f"not_accepted_bot_data of {other['model']!r}",
-            where=where,
-        )
+        raise _unreadable("choice", where, choice=choice, chosen=chosen["model"], other=other["model"])
     # Not failed, so that a place which is not known is not taken for a reply that was not shown.
     shared = {**of_turn, "reason": optional(data, "human_justification", str, where), "failed": 0}
     return {**shared, **chosen}, {**shared, **other}
+
+
+ONBOARDING = "pairs of the onboarding, whose answer is known"
+NO_ANSWER = "pairs without an answer"
+FAILED = "pairs of workers who failed the onboarding"
+
+
+@dataclass(frozen=True)
+class _Dialogue:
+    """A dialogue of which ``speaker`` is judged; ``names``: who speaks, the first first; lines with places in it."""
+
+    dialogue_id: str
+    speaker: str
+    names: tuple[str, ...]
+    lines: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A judged pair: its dialogues, whose judged speakers are two, and the answer; ``left``: who stood on the left."""
+
+    where: str
+    data: Mapping[str, Any]
+    dialogues: tuple[_Dialogue, _Dialogue]
+    left: str | None
+    question: str | None
+    onboarding: bool
+    choice: str
+    right: str | None
+
+
+def acute_rows(unit: Unit, plan: ImportPlan) -> Rows:
+    """A row of ``comparisons`` and one of ``judgements`` for each judged pair; onboarding stands in ``judgements`` only.
+    Ids of dialogues and of pairs come from what was read, so that they are the same in all files. ``seconds`` is given
+    where a unit held one pair: ParlAI keeps the time of the whole unit. Raises UnreadableUnit."""
+    if not isinstance(unit.data, list):
+        raise _unreadable("no_list", unit.where)
+    if not unit.worker:
+        raise _unreadable("no_worker", unit.where)
+    worker = plan.worker(unit.worker)
+    pairs = [_pair(entry, f"{unit.where}, pair {number}") for number, entry in enumerate(unit.data, start=1)]
+    rows = Rows()
+    for number, pair in enumerate(pairs, start=1):
+        if not pair.choice:
+            rows.left_out[NO_ANSWER] += 1
+            continue
+        judgement = _judgement(unit, plan, worker, pair, number, len(pairs))
+        rows.add("judgements", judgement)
+        if pair.onboarding:
+            rows.left_out[ONBOARDING] += 1
+            continue
+        a, b = sorted(pair.dialogues, key=lambda dialogue: dialogue.speaker)
+        side = None if pair.left is None else 1 if pair.left == a.speaker else 2
+        openers = {dialogue.lines[0][1].strip().casefold() for dialogue in pair.dialogues}
+        same = ("item_id", "worker_id", *STUDY, "judgement_id", "seconds", "reason", "question")
+        comparison = {
+            **{name: judgement[name] for name in same},
+            **comparison_cells(a.speaker, b.speaker, pair.choice),
+            "dialogue_a": a.dialogue_id,
+            "dialogue_b": b.dialogue_id,
+            "position_a": side,
+            "side": side,
+            "start": units.content_id("s", *openers) if len(openers) == 1 else None,
+            "dialogue_status": "complete",
+        }
+        rows.add("comparisons", comparison)
+    return rows
+
+
+def without_failed(all_rows: Sequence[Rows]) -> None:
+    """Take away, in place, the results of workers who got a pair of the onboarding wrong; they are counted."""
+    failed = {
+        row["worker_id"] for rows in all_rows for row in rows.tables.get("judgements", ()) if row["gold_passed"] == 0
+    }
+    for rows in all_rows:
+        judged = rows.tables.get("comparisons", [])
+        kept = [row for row in judged if row["worker_id"] not in failed]
+        if len(kept) < len(judged):
+            rows.left_out[FAILED] += len(judged) - len(kept)
+            rows.tables["comparisons"] = kept
+            rows.tables["judgements"] = [
+                row for row in rows.tables["judgements"] if row["worker_id"] not in failed or row["gold"]
+            ]
+
+
+def _pair(entry: Any, where: str) -> _Pair:
+    pairing = required(entry, "pairing_dict", dict, where)
+    specs = required(entry, "task_specs", dict, where)
+    inside = f"{where}, pairing_dict"
+    speakers = required(pairing, "speakers_to_eval", list, inside)
+    if len(speakers) != 2 or not all(isinstance(name, str) for name in speakers) or speakers[0] == speakers[1]:
+        raise _unreadable("speakers", inside, speakers=speakers)
+    choice = units.optional(entry, "speakerChoice", str, where) or ""
+    if choice and choice not in speakers:
+        raise _unreadable("speaker_choice", where, choice=choice, speakers=speakers)
+    dialogues = required(pairing, "dialogue_dicts", list, inside)
+    if len(dialogues) != 2:
+        raise _unreadable("dialogues", inside, number=len(dialogues))
+    left = specs.get("model_left")
+    onboarding = bool(specs.get("is_onboarding") or pairing.get("is_onboarding"))
+    return _Pair(
+        where,
+        entry,
+        (_dialogue(dialogues[0], speakers[0], where, 0), _dialogue(dialogues[1], speakers[1], where, 1)),
+        left.get("name") if isinstance(left, dict) else None,
+        units.optional(specs, "question", str, f"{where}, task_specs"),
+        onboarding,
+        choice,
+        required(pairing, "correct_answer", str, inside) if onboarding else None,
+    )
+
+
+def _dialogue(data: Any, speaker: str, where: str, place: int) -> _Dialogue:
+    inside = f"{where}, dialogue_dicts[{place}]"
+    lines = [(f"{inside}.dialogue[{n}]", line) for n, line in enumerate(required(data, "dialogue", list, inside))]
+    # Who said a line; earlier versions of the task had another name for it.
+    by = [
+        required(line, "speaker" if isinstance(line, dict) and "id" not in line else "id", str, at)
+        for at, line in lines
+    ]
+    names = tuple(dict.fromkeys(by))
+    if speaker not in names:
+        raise _unreadable("silent", inside, speaker=speaker, names=", ".join(names) or "none")
+    said = (required(line, "text", str, at) for at, line in lines)
+    texts = tuple((names.index(name), text) for name, text in zip(by, said, strict=True))
+    return _Dialogue(units.content_id("d", speaker, names, texts), speaker, names, texts)
+
+
+def _judgement(unit: Unit, plan: ImportPlan, worker: str, pair: _Pair, number: int, numbers: int) -> Row:
+    metric = plan.metric or units.metric_of(pair.question)
+    item = units.content_id("p", sorted(dialogue.dialogue_id for dialogue in pair.dialogues))
+    first, second = pair.dialogues
+    shown = (first, second) if pair.left in (None, first.speaker) else (second, first)
+    answer = {"question_id": metric, "option": "first" if pair.choice == shown[0].speaker else "second"}
+    cards = [
+        {
+            "dialogue_id": one.dialogue_id,
+            "position": place,
+            "entities": list(one.names),
+            "judged": one.names.index(one.speaker),
+            "lines": [{"speaker": speaker, "text": text} for speaker, text in one.lines],
+        }
+        for place, one in enumerate(shown, start=1)
+    ]
+    return {
+        "judgement_id": units.content_id("j", worker, item, metric, pair.data.get("pair_id"), unit.unit_id),
+        "item_id": f"gold:{item}" if pair.onboarding else item,
+        "worker_id": worker,
+        "technique": "pw_dialog",
+        "setting": plan.setting,
+        "metric": metric,
+        "group": None if pair.onboarding else ";".join(sorted((first.speaker, second.speaker))),
+        "dialogues": ";".join(dialogue.dialogue_id for dialogue in shown),
+        "status": "complete",
+        "seconds": unit.seconds if numbers == 1 else None,
+        "gold": int(pair.onboarding),
+        "gold_passed": int(pair.choice == pair.right) if pair.onboarding else None,
+        "reason": units.optional(pair.data, "textReason", str, pair.where),
+        "number": number,
+        "numbers": numbers,
+        "question": pair.question,
+        "started": None if unit.started is None else iso_time(unit.started),
+        "answers": None if pair.left is None else json.dumps([answer], ensure_ascii=False),
+        "shown": json.dumps(cards, ensure_ascii=False),
+        **copied(unit, "task_name", *MEPHISTO),
+    }

@@ -29,7 +29,7 @@ from parlai_humaneval.importers.units import content_id
 from parlai_humaneval.importers.vocabulary import NEARLY, SIDES, WORDS, Understood
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, answers_apart, likely_table, long, one_header, wide_columns
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.statistics.preference.data_checks import data_warnings
+from parlai_humaneval.statistics.preference.turn_dependence import data_warnings
 from parlai_humaneval.tables import columns
 from parlai_humaneval.tables.files import Checked, all_faults, checked, settled, tables_of
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName

@@ -16,8 +16,7 @@ from typing_extensions import Self
 
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
-from parlai_humaneval.judges.prompts import default_template, prompt_of, reminder_of, template_trouble
-from parlai_humaneval.judges.questions import JudgeQuestion
+from parlai_humaneval.judges.questions import JudgeQuestion, default_template, prompt_of, reminder_of, template_trouble
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
 from parlai_humaneval.models.zoo.secrets import key_trouble
 from parlai_humaneval.schema.judge_answers import AnswerFormat

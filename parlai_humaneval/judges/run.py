@@ -12,8 +12,18 @@ from typing import Literal
 from parlai_humaneval.display.images import IMAGES_FIELD, ImageStore
 from parlai_humaneval.display.text import without_thoughts
 from parlai_humaneval.judges.config import Budget, JudgeSpec, tokens_of
-from parlai_humaneval.judges.prompts import Unreadable, outcome_of, prompt_of, read_answer, read_score, reminder_of
-from parlai_humaneval.judges.questions import VERDICT, CannotJudge, JudgeQuestion, Said
+from parlai_humaneval.judges.questions import (
+    VERDICT,
+    CannotJudge,
+    JudgeQuestion,
+    Said,
+    Unreadable,
+    outcome_of,
+    prompt_of,
+    read_answer,
+    read_score,
+    reminder_of,
+)
 from parlai_humaneval.models.agent.dialogue_agent import Speaker
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import Answer, Asking, ModelFailed

@@ -17,8 +17,7 @@ import scripted_models
 
 from mephisto_tasks.control.snapshot import Visit
 from mephisto_tasks.session.agent_state import LiveAgentState
-from mephisto_tasks.session.page import PageSession
-from mephisto_tasks.session.resume import Recorded
+from mephisto_tasks.session.page import PageSession, Recorded
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.simulation.raters import Answers, Behaviour, by_kind
 from parlai_humaneval.schema.events import (

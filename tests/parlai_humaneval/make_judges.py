@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from parlai_humaneval.judges.prompts import Unreadable, outcome_of, prompt_of, read_answer
-from parlai_humaneval.judges.questions import JudgeQuestion, questions_of
+from parlai_humaneval.judges.questions import (
+    JudgeQuestion,
+    Unreadable,
+    outcome_of,
+    prompt_of,
+    questions_of,
+    read_answer,
+)
 from parlai_humaneval.schema.judge_answers import JudgeAnswer, JudgeCard
 from parlai_humaneval.schema.records import Rated
 

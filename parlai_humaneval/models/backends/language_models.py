@@ -26,8 +26,14 @@ from parlai_humaneval.models.agent import dialogue_agent as agents
 from parlai_humaneval.models.agent.names import is_transformers_5
 from parlai_humaneval.models.backends import hugging_face, prompting
 from parlai_humaneval.models.backends.base import INFO_FIELD, Heard
-from parlai_humaneval.models.backends.continuous import ContinuousBatch, can_grow
-from parlai_humaneval.models.backends.generation import SEARCH_OPTIONS, generate, search_config, wordless
+from parlai_humaneval.models.backends.continuous import (
+    SEARCH_OPTIONS,
+    ContinuousBatch,
+    can_grow,
+    generate,
+    search_config,
+    wordless,
+)
 from parlai_humaneval.models.backends.prompting import Content, Wording
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.models.zoo.files import expand_home

@@ -9,6 +9,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, get_args
 
 from parlai.core.agents import Agent
@@ -222,7 +223,7 @@ class BotSpeakerAgent(Agent):
 
     def _prepare(self, seed: int) -> None:
         self._begun = False
-        self._order = shown_order(self._order_kind, len(self._models), seed)
+        self._order = partial(shown_order, self._order_kind, len(self._models), seed)
         self._children = self._pool.children(self._models, seed, self._personas)
         self._dialogue: list[Utterance] = []  # as the person sees it
         # What each model has heard and said: each line is heard when it is said.
@@ -269,7 +270,7 @@ class BotSpeakerAgent(Agent):
 
     def growth(self) -> Growth:
         """What the replies of the next turn grow in, for :meth:`act` to fill."""
-        return Growth(self._order.of_turn(self._turn), self._presenter, list(self._pool.specs))
+        return Growth(self._order(self._turn), self._presenter, list(self._pool.specs))
 
     def act(self, on_delay: Callable[[str], None] | None = None, growth: Growth | None = None) -> Message:
         """Ask all models at once for the next line; called again before ``accept`` or ``observe``, it gives the same
@@ -316,9 +317,7 @@ class BotSpeakerAgent(Agent):
             for place, (model, answer) in enumerate(zip(self._models, answers, strict=True))
         ]
         self._replies = list(map(self._said, each))
-        cards = lay_out(
-            each, self._order.of_turn(self._turn), merge=not (self._independent and self._order_kind == "fixed")
-        )
+        cards = lay_out(each, self._order(self._turn), merge=not (self._independent and self._order_kind == "fixed"))
         self._pending = self._message_of(cards)
         if chooses and len(cards := shown_cards(self._candidates)) > 1:
             card = choose(cards, names=self._with_names)

@@ -12,7 +12,7 @@ from parlai_humaneval.report.section import Options, Section, say, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, corrected_fields
-from parlai_humaneval.statistics.preference import subgroups
+from parlai_humaneval.statistics.preference import win_rates
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, values_of
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TableError
@@ -21,11 +21,11 @@ from parlai_humaneval.tables.schema import COLUMNS_FILE
 KEY = "by_group"
 
 
-class QuestionRate(subgroups.GroupRate, ComparedRow):
+class QuestionRate(win_rates.GroupRate, ComparedRow):
     """The rate under one question."""
 
 
-class QuestionTest(subgroups.GroupTest, ComparedRow):
+class QuestionTest(win_rates.GroupTest, ComparedRow):
     """The test under one question; corrected over all pairs and columns of it."""
 
     @property
@@ -75,11 +75,11 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
     values = {name: values_of(tables, answers, name) for name in columns}
     many: dict[str, int] = {}
     for group, places in by_question(answers):
-        counts = {name: subgroups.most_groups(answers.iloc[places], values[name][places]) for name in options.by}
-        many |= {name: count for name, count in counts.items() if count > max(subgroups.MOST_GROUPS, many.get(name, 0))}
+        counts = {name: win_rates.most_groups(answers.iloc[places], values[name][places]) for name in options.by}
+        many |= {name: count for name, count in counts.items() if count > max(win_rates.MOST_GROUPS, many.get(name, 0))}
         tests: list[QuestionTest] = []
         for name in columns:
-            rates, tested = subgroups.group_rates(answers.iloc[places], values[name][places], name, level=options.level)
+            rates, tested = win_rates.group_rates(answers.iloc[places], values[name][places], name, level=options.level)
             tests += [QuestionTest.of(one, group) for one in tested]
             section.rates += [QuestionRate.of(one, group) for one in rates]
         section.tests += corrected_fields(tests, ComparedRow(**group).group, "test")
@@ -87,7 +87,7 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         return None
     asked = [{"row": test, "where": group_words(test)} for test in section.tests]
     smallest = min((test.test.p_decides for test in section.tests if test.test.p_decides is not None), default=None)
-    limits = {"fewest": subgroups.FEWEST, "most": subgroups.MOST_GROUPS, "many": many}
+    limits = {"fewest": win_rates.FEWEST, "most": win_rates.MOST_GROUPS, "many": many}
     return section.model_copy(update=told(KEY, smallest=smallest, tests=asked, by=options.by, **limits))
 
 
@@ -101,8 +101,8 @@ def _may_group(tables: Tables, column: str) -> bool:
         given = frame.loc[frame["turn"].eq(1), name] if name == "human_text" else frame[name]
         counts = given.value_counts()
         if (
-            1 < (counts >= subgroups.FEWEST).sum() <= subgroups.MOST_GROUPS
-            and counts[counts >= subgroups.FEWEST].sum() >= 0.8 * counts.sum()
+            1 < (counts >= win_rates.FEWEST).sum() <= win_rates.MOST_GROUPS
+            and counts[counts >= win_rates.FEWEST].sum() >= 0.8 * counts.sum()
         ):
             return True
     return False

@@ -29,16 +29,7 @@ from parlai_humaneval.statistics.core.rows import Column, Name, Row
 from parlai_humaneval.statistics.core.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate
-from parlai_humaneval.statistics.raters.time import TimedAnswers, TimeSpent, time_spent, timed_answers
-from parlai_humaneval.statistics.raters.time_to_significance import (
-    CHUNK_MINUTES,
-    chunk_ends,
-    collection_time,
-    cumulative_time,
-    spread,
-    time_to_difference,
-    time_to_significance,
-)
+from parlai_humaneval.statistics.raters import time
 from parlai_humaneval.tables.build import Tables
 
 MOST_MEDIANS = 2
@@ -94,7 +85,7 @@ class CrowdTime(Section):
 
     TITLE: ClassVar[str] = "Rater time"
 
-    spent: list[TimeSpent]
+    spent: list[time.TimeSpent]
     pairs: list[PairTime] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
@@ -119,8 +110,8 @@ class CrowdTime(Section):
 
 def build(tables: Tables, options: Options) -> CrowdTime | None:
     """Time spent, and time to significance of every two models; None where no table has times."""
-    spent = time_spent(tables, level=options.level)
-    pairs = [_pair(answers, options) for answers in timed_answers(tables)]
+    spent = time.time_spent(tables, level=options.level)
+    pairs = [_pair(answers, options) for answers in time.timed_answers(tables)]
     if not spent and not pairs:
         return None
     section = CrowdTime(spent=spent, pairs=pairs)
@@ -139,25 +130,25 @@ def build(tables: Tables, options: Options) -> CrowdTime | None:
     return section.model_copy(update=words)
 
 
-def _pair(answers: TimedAnswers, options: Options) -> PairTime:
-    times = cumulative_time(answers.seconds, answers.workers, onboarding=options.onboarding_seconds) / HOUR
+def _pair(answers: time.TimedAnswers, options: Options) -> PairTime:
+    times = time.cumulative_time(answers.seconds, answers.workers, onboarding=options.onboarding_seconds) / HOUR
     if answers.dialogue_seconds is not None:
         judgements = np.arange(1, len(times) + 1)
-        times = times + collection_time(judgements, answers.dialogue_seconds, options.reuse) / HOUR
+        times = times + time.collection_time(judgements, answers.dialogue_seconds, options.reuse) / HOUR
     # The paper's test of all answers; its p is that of the last look.
     if answers.of_a is None:
         decided = answers.values != 0.5
         times_of_looks = times[decided]
-        found = time_to_significance(answers.values[decided], times_of_looks, alpha=ALPHA)
+        found = time.time_to_significance(answers.values[decided], times_of_looks, alpha=ALPHA)
         name = f"win rate of {answers.model_a} over {answers.model_b}"
         at_end = binomial_test(int((answers.values == 1).sum()), found.n, name=name, level=options.level)
     else:
         times_of_looks = times
-        found = time_to_difference(answers.values, answers.of_a, times, alpha=ALPHA)
+        found = time.time_to_difference(answers.values, answers.of_a, times, alpha=ALPHA)
         name = f"{answers.model_a} minus {answers.model_b}"
         at_end = t_test(answers.values[answers.of_a], answers.values[~answers.of_a], name=name)
     # Win rate of A in each full chunk; of single models the effective one.
-    ends = chunk_ends(answers.seconds / 60, chunk=CHUNK_MINUTES)
+    ends = time.chunk_ends(answers.seconds / 60, chunk=time.CHUNK_MINUTES)
     rates: list[float | None] = []
     for start, end in zip([0, *ends], ends, strict=False):
         values = answers.values[start:end]
@@ -188,7 +179,7 @@ def _pair(answers: TimedAnswers, options: Options) -> PairTime:
         sustained_hours=found.sustained,
         anytime_hours=found.anytime,
         n_chunks=len(rates),
-        chunk_sd=spread(rates),
+        chunk_sd=time.spread(rates),
         curve_hours=[round(float(times_of_looks[place]), 6) for place in places],
         curve_p=[float(found.p_values[place]) for place in places],
     )

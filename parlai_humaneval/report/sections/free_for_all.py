@@ -19,16 +19,17 @@ from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Name, Row, p_columns
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
 from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
-from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce, strength_tests
-from parlai_humaneval.statistics.ranking.stability import (
+from parlai_humaneval.statistics.ranking.order import (
     MEMORY,
+    ModelOrder,
     ScoreRange,
     StabilityPoint,
+    not_compared,
     ranking_agreement,
     score_ranges,
     stability_curves,
 )
+from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce, strength_tests
 from parlai_humaneval.statistics.ranking.trueskill import Skill, free_for_all_ratings
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import Dialogues, free_for_all_dialogues

@@ -27,7 +27,7 @@ from parlai_humaneval.statistics.core.rows import (
 from parlai_humaneval.statistics.preference.win_rates import effective_win_test
 from parlai_humaneval.statistics.ranking.order import EQUAL
 from parlai_humaneval.statistics.ratings import likert
-from parlai_humaneval.statistics.ratings.regression import single_groups, turn_weights
+from parlai_humaneval.statistics.ratings.likert import single_groups, turn_weights
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import ComparisonGroup
 from parlai_humaneval.techniques.registry import with_trait

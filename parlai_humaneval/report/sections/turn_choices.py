@@ -17,9 +17,8 @@ from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, holm
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Row
-from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.statistics.preference.tests import BASELINE
-from parlai_humaneval.statistics.preference.turn_dependence import fixed_places
+from parlai_humaneval.statistics.preference.turn_dependence import data_warnings, fixed_places
 from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.statistics.ranking.plackett_luce import pooled_strengths
 from parlai_humaneval.tables.build import Tables

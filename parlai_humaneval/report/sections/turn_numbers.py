@@ -25,8 +25,7 @@ from parlai_humaneval.statistics.preference.turn_dependence import first_choice,
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.statistics.ranking.plackett_luce import turn_strengths
-from parlai_humaneval.statistics.ratings.likert import PAIR_TURNS, pair_combo
-from parlai_humaneval.statistics.ratings.regression import turn_rates
+from parlai_humaneval.statistics.ratings.likert import PAIR_TURNS, pair_combo, turn_rates
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups, merged
 from parlai_humaneval.tables.filters import taken_as_finished

@@ -17,8 +17,15 @@ from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import read_config
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.session.page import marked_up
-from mephisto_tasks.session.practice import numbered_cards
-from mephisto_tasks.session.steps import SIDES, choose_step, final_question, rate_step, tick_step, verdict_step
+from mephisto_tasks.session.steps import (
+    SIDES,
+    choose_step,
+    final_question,
+    numbered_cards,
+    rate_step,
+    tick_step,
+    verdict_step,
+)
 from parlai_humaneval.materials.instructions import (
     PairItem,
     Practice,

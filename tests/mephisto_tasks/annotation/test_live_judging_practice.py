@@ -14,7 +14,7 @@ from live import rows
 
 from mephisto_tasks.admission.admission import PHRASES
 from mephisto_tasks.launch.launch import RunningStudy
-from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
+from mephisto_tasks.session.steps import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.session.study import PRACTICE_PASSED, filled
 from parlai_humaneval.materials.instructions import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RankStep, RateStep

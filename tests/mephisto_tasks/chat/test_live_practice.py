@@ -12,7 +12,7 @@ from mephisto_tasks.admission.admission import PHRASES
 from mephisto_tasks.admission.identity import BUSY
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.launch.launch import RunningStudy
-from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
+from mephisto_tasks.session.steps import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.session.study import PRACTICE_PASSED, UnitWords, filled
 from parlai_humaneval.materials.instructions import ChooseItem
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, Notice

@@ -13,7 +13,7 @@ from live import Launch, launch
 
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy
-from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
+from mephisto_tasks.session.steps import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.session.study import THANKS
 from mephisto_tasks.storage.results import past_practices
 from parlai_humaneval._util.data_files import DataError

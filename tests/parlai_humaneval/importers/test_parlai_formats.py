@@ -13,7 +13,7 @@ import parlai_saves
 import pytest
 from parlai_samples import SAMPLES, sample
 
-from parlai_humaneval.importers import acute, chats
+from parlai_humaneval.importers import chats
 from parlai_humaneval.importers.readers import READERS, Imported, gather
 from parlai_humaneval.importers.units import ImportPlan, LeftOut, Unit, UnreadableUnit, metric_of, units_of_file
 from parlai_humaneval.tables.columns import TableError
@@ -196,7 +196,7 @@ def test_pairs_of_finished_dialogues():
     assert comparisons["side"].tolist() == [1 if name == "daisy" else 2 for name in left]
     assert comparisons["metric"].tolist() == ["preference"] * 2
     assert (judgements["gold"].tolist(), judgements["gold_passed"].tolist()[0]) == ([1, 0, 0], 1)
-    assert imported.left_out == {acute.ONBOARDING: 1}
+    assert imported.left_out == {chats.ONBOARDING: 1}
     assert judgements["seconds"].isna().all()
     shown = [json.loads(text) for text in judgements["shown"]]
     options = [json.loads(text)[0]["option"] for text in judgements["answers"]]
@@ -221,7 +221,7 @@ def test_who_fails_the_onboarding_is_left_out_as_by_parlai(keep: bool):
     imported = gather([("acute_eval", one) for one in units], ImportPlan(PLAN.pseudonym, keep_failed=keep))
     workers = imported.tables.comparisons["worker_id"].tolist()
     assert workers == (["w-a", "w-a", "w-b"] if keep else ["w-b"])
-    assert imported.left_out.get(acute.FAILED) == (None if keep else 2)
+    assert imported.left_out.get(chats.FAILED) == (None if keep else 2)
 
 
 def _set(path: str, value: Any) -> Callable[[Any], None]:
@@ -288,14 +288,14 @@ def test_a_wrong_field_is_named_with_its_place(kind: str, change: Callable[[Any]
 def test_pairs_of_nobody_are_refused():
     """agent_data.json does not name its worker, without whom no interval is right."""
     with pytest.raises(UnreadableUnit, match=r"nothing shows who judged.*--from mephisto"):
-        acute.rows_of(unit("acute_agent_data.json"), PLAN)
+        chats.acute_rows(unit("acute_agent_data.json"), PLAN)
 
 
 def test_a_pair_without_an_answer_is_counted():
     """ParlAI's own analysis drops it with a line on the screen."""
     data = sample("acute_unit.json")["data"]
     data[1]["speakerChoice"] = ""
-    assert acute.rows_of(Unit("x", data, worker="A"), PLAN).left_out[acute.NO_ANSWER] == 1
+    assert chats.acute_rows(Unit("x", data, worker="A"), PLAN).left_out[chats.NO_ANSWER] == 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from make_judges import judged
 from make_live_records import make_choices, make_verdict
 from make_stopped import stopped, tables_of
 
-from parlai_humaneval.importers.worker_names import with_pseudonyms
+from parlai_humaneval.importers.readers import with_pseudonyms
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.schema.records import Rated

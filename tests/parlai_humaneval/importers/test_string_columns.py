@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from parlai_humaneval.importers.worker_names import with_pseudonyms, without_names
+from parlai_humaneval.importers.readers import with_pseudonyms, without_names
 from parlai_humaneval.tables.columns import with_clean_labels
 from parlai_humaneval.tables.example import example_tables
 

@@ -10,17 +10,20 @@ from make_judgements import make_pair, make_segment
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import QUESTION
 
-from parlai_humaneval.judges.prompts import (
+from parlai_humaneval.judges.questions import (
+    CannotJudge,
+    JudgeQuestion,
+    Reply,
     Unreadable,
     default_template,
     outcome_of,
     prompt_of,
+    questions_of,
     read_answer,
     read_score,
     reminder_of,
     template_trouble,
 )
-from parlai_humaneval.judges.questions import CannotJudge, JudgeQuestion, Reply, questions_of
 from parlai_humaneval.schema.records import ContextRecord, OpeningLine, Rated
 from parlai_humaneval.techniques.questions import FINAL_QUESTION
 

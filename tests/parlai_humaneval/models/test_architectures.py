@@ -13,7 +13,7 @@ from parlai.core.agents import Agent
 from tiny_architectures import CAUSAL_OF_TODAY, GEMMA, SEQ2SEQ_OF_TODAY, THINKING, home_of, known
 from tiny_hugging_face import heard, spec_of, texts
 
-from parlai_humaneval.models.backends.generation import wordless
+from parlai_humaneval.models.backends.continuous import wordless
 from parlai_humaneval.models.backends.prompting import ChatFormat, Played
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from parlai.core.agents import Agent
 from tiny_hugging_face import CAUSAL, SEQ2SEQ, agent_of, folder_of, heard, spec_of, texts
 
-from parlai_humaneval.models.backends.generation import _Drawn, _Unpadded, generate
+from parlai_humaneval.models.backends.continuous import _Drawn, _Unpadded, generate
 from parlai_humaneval.models.model_pool import ModelPool
 
 DIALOGUES: tuple[tuple[str, ...], ...] = (

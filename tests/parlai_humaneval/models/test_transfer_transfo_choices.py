@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parlai.core.opt import Opt
 
-from parlai_humaneval.models.baselines.transfer_transfo_data import (
+from parlai_humaneval.models.baselines.transfer_transfo import (
     OtherReplies,
     offered,
     replies_for_evaluation,

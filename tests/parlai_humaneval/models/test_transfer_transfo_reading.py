@@ -15,14 +15,14 @@ from parlai.core.agents import Agent, create_agent
 from parlai.core.message import Message
 from tiny_gpt2 import agent_options, make_gpt2
 
-from parlai_humaneval.models.baselines.transfer_transfo import load_gpt2
-from parlai_humaneval.models.baselines.transfer_transfo_data import (
+from parlai_humaneval.models.baselines.transfer_transfo import (
     BOS,
     EOS,
     OWN_TOKENS,
     PARTNER,
     SELF,
     PretrainedMissing,
+    load_gpt2,
 )
 from parlai_humaneval.models.pool.loading import load_agent, parlai_opt
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError

@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 from tiny_gpt2 import evaluate, make_gpt2, train, write_dialogues
 from warm_python import WarmPython
 
-from parlai_humaneval.models.baselines.transfer_transfo_data import OWN_TOKENS
+from parlai_humaneval.models.baselines.transfer_transfo import OWN_TOKENS
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ModelSpec

@@ -15,11 +15,13 @@ from make_records import START
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.crowd_time import build
-from parlai_humaneval.statistics.raters.time import idle_answers, time_spent, timed_answers
-from parlai_humaneval.statistics.raters.time_to_significance import (
+from parlai_humaneval.statistics.raters.time import (
     collection_time,
+    idle_answers,
+    time_spent,
     time_to_difference,
     time_to_significance,
+    timed_answers,
 )
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import typed

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, ttest_ind
 
-from parlai_humaneval.statistics.raters.time_to_significance import (
+from parlai_humaneval.statistics.raters.time import (
     chunk_variability,
     collection_time,
     cumulative_time,

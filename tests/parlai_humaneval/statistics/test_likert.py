@@ -17,8 +17,9 @@ from parlai_humaneval.statistics.ratings.likert import (
     likert_rows,
     mean_rating,
     rated_pairs,
+    turn_rates,
+    turn_weights,
 )
-from parlai_humaneval.statistics.ratings.regression import turn_rates, turn_weights
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import typed

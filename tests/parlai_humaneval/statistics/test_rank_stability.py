@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
 from parlai_humaneval.statistics.core.ranks import ranks_of
-from parlai_humaneval.statistics.ranking.stability import (
+from parlai_humaneval.statistics.ranking.order import (
     ranking_agreement,
     same_ranking_share,
     score_ranges,

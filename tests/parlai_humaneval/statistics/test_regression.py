@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.ratings.regression import ols
+from parlai_humaneval.statistics.ratings.likert import ols
 
 
 def _data(n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parlai_humaneval.statistics.preference.reasons import telling_words
-from parlai_humaneval.statistics.preference.subgroups import equal_in_groups
+from parlai_humaneval.statistics.preference.win_rates import equal_in_groups
 
 
 def reasons(seed, planted, raters=60):

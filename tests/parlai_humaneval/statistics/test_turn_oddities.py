@@ -10,7 +10,7 @@ from make_records import make_study
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turn_choices import build
-from parlai_humaneval.statistics.preference.data_checks import data_warnings
+from parlai_humaneval.statistics.preference.turn_dependence import data_warnings
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import from_rows

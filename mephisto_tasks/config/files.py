@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,7 +61,9 @@ def as_typed(value: Any) -> str:
 _HYDRAS = frozenset({"defaults", "mephisto", "hydra"})  # Hydra reads a file with one of these keys
 
 _LISTS = frozenset({"models", "groups", "zoo_files"})
-_FILES = re.compile(r"\w+_file|zoo_files|(human_)?dialogues|judge|workers\.(allow|block)_list")
+_FILES = re.compile(
+    r"[\w.]+_file|zoo_files|(human_)?dialogues|judge|openers|panel|prereg|languages_dir|workers\.(allow|block)_list"
+)
 
 
 def check_typed(name: str, value: str) -> None:
@@ -148,7 +150,11 @@ def read_short_conf(conf: str) -> ShortConf | None:
         what = f"{begins_with!r} is not a config file of the task"
         raise ConfigError(what, where=f"{path}: conf", try_="choose one that `--list-confs` shows")
     technique_named = str(content.pop("technique", ""))
-    return ShortConf(begins_with, list(typed_settings(content)), path, technique_named)
+
+    def next_to_it(file: str) -> str:
+        return str(path.parent / file) if (path.parent / file).exists() else file
+
+    return ShortConf(begins_with, list(typed_settings(content, moved=next_to_it)), path, technique_named)
 
 
 def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -164,10 +170,22 @@ def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[st
     return named, (f"conf={task}", *chosen)
 
 
-def typed_settings(content: Mapping[Any, Any], prefix: str = "") -> Iterator[str]:
-    """``NAME=VALUE`` for each setting, nested ones by names with dots."""
+def typed_settings(content: Mapping[Any, Any], prefix: str = "", moved: Callable[[str], str] = str) -> Iterator[str]:
+    """``NAME=VALUE`` for each setting, nested ones by names with dots; files as :func:`with_files` has them."""
     for name, value in content.items():
         if isinstance(value, dict) and value:
-            yield from typed_settings(value, f"{prefix}{name}.")
+            yield from typed_settings(value, f"{prefix}{name}.", moved)
         else:
-            yield f"{prefix}{name}={as_typed(value)}"
+            yield f"{prefix}{name}={as_typed(with_files(f'{prefix}{name}', value, moved))}"
+
+
+def with_files(name: str, value: Any, moved: Callable[[str], str]) -> Any:
+    """The value of a setting; where it names files, each by the path that ``moved`` gives for it."""
+    if not _FILES.fullmatch(name.removeprefix(BLUEPRINT)):
+        return value
+    if isinstance(value, list):
+        return [with_files(name, entry, moved) for entry in value]
+    if isinstance(value, dict):
+        return {**value, "file": moved(str(value["file"]))} if "file" in value else value
+    is_word = value == "packaged" or (name in ("panel", "openers") and not Path(str(value)).suffix)
+    return moved(value) if isinstance(value, str) and value and not is_word else value

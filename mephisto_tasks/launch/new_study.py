@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, Field, JsonValue
 
 from mephisto_tasks.adapter.blueprint import blueprint_of
-from mephisto_tasks.config.files import typed_settings
+from mephisto_tasks.config.files import typed_settings, with_files
 from mephisto_tasks.config.names import ConfigError, short_name
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config, conf_names
@@ -340,6 +341,11 @@ def _lines(
 ) -> Iterator[str]:
     """The file, a comment above each setting: the first sentence of its description."""
     known = settings_of_technique(entry.name, conf)
+    own = str(zoo_path(path))
+
+    def next_to_it(file: str) -> str:
+        return os.path.relpath(file, path.parent) if file == own or Path(file).exists() else file
+
     yield _comment(entry.line + ".")
     if estimate is not None:
         yield _comment(in_words(estimate))
@@ -356,7 +362,7 @@ def _lines(
             continue
         yield "\n"
         yield _comment(known[name].in_a_sentence) if name in known else ""
-        yield f"{name}: {as_text(value)}\n"
+        yield f"{name}: {as_text(with_files(name, value, next_to_it))}\n"
 
 
 def _comment(text: str) -> str:

@@ -116,6 +116,7 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
     settings = launched(path)
     assert settings["models"] == ["eliza", "my_bot"]
     assert settings["zoo_files"] == [str(files[1])]
+    assert yaml.safe_load(made.text)["zoo_files"] == [files[1].name], "the folder may be moved"
     assert "my_bot" in load_zoo(more=settings["zoo_files"])
     assert first_reply(bot).reply == "Why?"
 

@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 
 from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
 from mephisto_tasks.cli.launch import launch
+from mephisto_tasks.config.files import read_short_conf
 from mephisto_tasks.config.names import ROOT, SECTIONS, in_full, meanings, short_name
 from mephisto_tasks.launch.config import EMBEDDED, WORDS, ConfigError, blueprint_names, compose_config
 from mephisto_tasks.launch.config_reference import ELSE, list_settings, one_setting
@@ -123,6 +124,44 @@ def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> 
     assert (found.blueprint.replies.appearance, found.blueprint.replies.max_chars) == ("plain", None)
     assert (found.blueprint.first_message, found.task.task_reward) == ("Hi, it's me: “you”?", 1)
     assert found.provider._provider_type == "link"
+
+
+def test_files_next_to_the_study_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards a study that launches from one folder only, or takes a file of the same name of another study; files that
+    are in the current folder alone are found as before, and names are never taken for folders."""
+    study, elsewhere = tmp_path / "study", tmp_path / "elsewhere"
+    for folder in (study, elsewhere):
+        folder.mkdir()
+        (folder / "mine.yaml").write_text("models: {}", encoding="utf-8")
+    for file in ("lab.txt", "words.txt", "consent.yaml"):
+        (study / file).touch()
+    (study / "prolific").mkdir()
+    (elsewhere / "persona.jsonl").touch()
+    text = (
+        "zoo_files: [mine.yaml, nowhere.yaml]\nconsent_file: consent.yaml\npersona_file: persona.jsonl\npanel: prolific\n"
+        "workers: {block_list: lab.txt}\nreplies.filter_words_file: words.txt\nplace: local\n"
+    )
+    (study / "study.yaml").write_text(text.replace("panel: prolific\n", ""), encoding="utf-8")
+    monkeypatch.chdir(elsewhere)
+    blueprint = compose_config("pw_turn", "../study/study.yaml").mephisto.blueprint
+    assert list(blueprint.zoo_files) == ["../study/mine.yaml", "nowhere.yaml"]
+    assert (blueprint.consent_file, blueprint.persona_file) == ("../study/consent.yaml", "persona.jsonl")
+    assert blueprint.workers.block_list == "../study/lab.txt"
+    assert blueprint.replies.filter_words_file == "../study/words.txt"
+    (study / "panel.yaml").write_text(text, encoding="utf-8")
+    short = read_short_conf("../study/panel.yaml")
+    assert short is not None
+    assert "panel=prolific" in short.overrides
+
+
+def test_dialogues_next_to_the_study_keep_what_is_said_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "chats.jsonl").touch()
+    text = "dialogues: [packaged, chats.jsonl, {file: chats.jsonl, entities: eliza}, {task: chats.jsonl}]\n"
+    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "packaged").touch()
+    found = compose_config("pw_dialog", str(tmp_path / "study.yaml")).mephisto.blueprint.dialogues
+    there = str(tmp_path / "chats.jsonl")
+    assert list(found) == ["packaged", there, {"file": there, "entities": "eliza"}, {"task": "chats.jsonl"}]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ import yaml
 from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
+from mephisto_tasks.cli.launch import check_settings
 from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
+from mephisto_tasks.config.files import typed_settings
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
@@ -67,6 +69,8 @@ def new(
         if isinstance(named, list) and isinstance(zoo_files, list):
             here = [name for name in map(str, named) if "://" not in name]
             specs_of(here, load_zoo(more=map(str, zoo_files)))  # raises ZooError where one of this machine is not there
+    if terminal or yes:
+        check_settings(task, (*typed_settings(settings),))
     with waiting_for(LOADING), collector_off():
         from mephisto_tasks.launch.new_study import Choices, draft, in_words, launch_command, write_study
 

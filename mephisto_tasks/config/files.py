@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,9 +66,18 @@ _FILES = re.compile(
 )
 
 
-def check_typed(name: str, value: str) -> None:
-    """What a setting of the command line names is there, as far as that can be seen before anything is loaded. Raises
-    ConfigError."""
+def check_typed(settings: Iterable[str], of_file: ShortConf | None = None) -> None:
+    """What settings name is there, as far as that can be seen before anything is loaded; they were typed, or are
+    ``of_file``. Raises ConfigError."""
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        try:
+            _check_typed(name.removeprefix(BLUEPRINT), value)
+        except ConfigError as error:
+            raise ConfigError(error, where="" if of_file is None else of_file.where(name)) from error
+
+
+def _check_typed(name: str, value: str) -> None:
     if name in _LISTS and "," in value and value[0] not in "[{'\"":
         raise not_a_list(name, value)
     if name == "conf" and value.endswith((".yaml", ".yml")):
@@ -92,16 +101,19 @@ def values_of(typed: str) -> list[Any]:
 
 
 def check_models(entry: Technique, chosen: Sequence[str], named: Sequence[str] = ()) -> list[ModelSpec]:
-    """The models that raters chat with, as far as the command line names them (``models=[…]``, or ``named``). Raises
-    ZooError: a file cannot be read, or no file has such a model."""
+    """The models that raters chat with, as far as settings and their file name them (``models=[…]``, or ``named``).
+    Raises ZooError: a file cannot be read, or no file has such a model."""
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 
-    typed = {name.removeprefix(BLUEPRINT): value for name, _, value in (word.partition("=") for word in chosen)}
+    typed: dict[str, str] = {}
+    of_file = next((read_short_conf(word[5:]) for word in chosen if word.startswith("conf=")), None)
+    for word in (*([] if of_file is None else of_file.overrides), *chosen):
+        name, _, typed[name.removeprefix(BLUEPRINT)] = word.partition("=")
     names = [*named, *map(str, values_of(typed["models"]) if typed.get("models", "").startswith("[") else ())]
     if not names or entry.engine != "live":  # others' models may speak in dialogues that are finished
         return []
     zoo = load_zoo(more=map(str, values_of(typed.get("zoo_files", "[]"))))
-    return resolve([name for name in names if name in zoo or "conf" not in typed], zoo)
+    return resolve([name for name in names if name in zoo or of_file is not None or "conf" not in typed], zoo)
 
 
 def not_a_list(name: str, value: str) -> ConfigError:

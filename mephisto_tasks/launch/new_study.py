@@ -14,7 +14,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, Field, JsonValue
 
-from mephisto_tasks.adapter.blueprint import blueprint_of
+from mephisto_tasks.adapter import settings_model
 from mephisto_tasks.config.files import typed_settings, with_files
 from mephisto_tasks.config.names import ConfigError, short_name
 from mephisto_tasks.crowds.registry import crowds
@@ -181,7 +181,7 @@ def draft(choices: Choices, path: Path) -> Draft:
     conf = str(settings.get(CONF) or PLAIN)
     try:
         # The study without the place where raters come from, which may ask for an account or an address.
-        known = {*map(short_name, blueprint_names(blueprint_of(choices.technique).CONFIG)), *Task.model_fields}
+        known = {*map(short_name, blueprint_names(settings_model(choices.technique))), *Task.model_fields}
         shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
         config = compose_config(choices.technique, conf, list(typed_settings(shape)))
         checked_settings(entry.name, config)

@@ -14,7 +14,17 @@ from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.config.files import read_short_conf
 from mephisto_tasks.config.names import ROOT, SECTIONS, in_full, meanings, short_name
-from mephisto_tasks.launch.config import EMBEDDED, WORDS, ConfigError, blueprint_names, compose_config
+from mephisto_tasks.crowds.registry import crowds
+from mephisto_tasks.launch.config import (
+    EMBEDDED,
+    OTHERS,
+    WORDS,
+    ConfigError,
+    blueprint_names,
+    check_first,
+    compose_config,
+    conf_names,
+)
 from mephisto_tasks.launch.config_reference import ELSE, list_settings, one_setting
 from parlai_humaneval.techniques.registry import techniques
 
@@ -124,6 +134,21 @@ def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> 
     assert (found.blueprint.replies.appearance, found.blueprint.replies.max_chars) == ("plain", None)
     assert (found.blueprint.first_message, found.task.task_reward) == ("Hi, it's me: “you”?", 1)
     assert found.provider._provider_type == "link"
+
+
+def test_what_is_checked_first_knows_every_setting(tmp_path: Path) -> None:
+    """Guards settings from being refused before Mephisto is loaded, which a launch takes: those that are listed for
+    Mephisto, those that a rule forbids only without the rest of the conf, and those of a file that Hydra reads."""
+    of_crowds = {f"{ROOT}provider.{name}" for crowd in crowds() for name in crowd.Settings.model_fields}
+    assert {*of_crowds, *(ROOT + name for name in OTHERS)} == set(mephisto_settings())
+    for task in techniques():
+        for conf in conf_names(task):
+            check_first(task, conf, [])
+    blocks = ["workers.max_units_across=2", "replies={appearance: plain}", "min_choices=3"]
+    check_first("sata", "local", [*blocks, "+variants.mine={}", "setting=mine", "question='What?'", "metric=mine"])
+    check_first("pw_turn", "local", ["models=embedded", "mephisto.task.task_tags=a", "first_message='${seed}: hi'"])
+    (tmp_path / "hydra.yaml").write_text("#@package _global_\ndefaults: [local, _self_]\n", encoding="utf-8")
+    assert check_first("sata", str(tmp_path / "hydra.yaml"), ["setting=mine", "language=de"]) is None
 
 
 def test_files_next_to_the_study_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query, t
 from mephisto_tasks.storage.work import Work, completed_work
 from mephisto_tasks.workers.roster import FollowedList, WorkerListError, known_workers
 from parlai_humaneval._util.errors import choose_from
+from parlai_humaneval._util.terminal import typed_program
 from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -338,7 +339,8 @@ def study_admission(
     data_dir, task_name = eligibility.data_dir, eligibility.task_name
     where = [] if data_dir == default_data_dir() else ["--data-dir", str(data_dir)]
     of_task = shlex.join(["--task-name", task_name, *where]).replace("{", "{{").replace("}", "}}")
-    reset = f"parlai-humaneval workers reset-practice {{pseudonym}} {of_task}" if is_tryout else ""
+    program = typed_program().replace("{", "{{").replace("}", "}}")
+    reset = f"{program} workers reset-practice {{pseudonym}} {of_task}" if is_tryout else ""
     book, agreed = BrowserBook(data_dir), ConsentRule(consent, data_dir, task_name)
     book.open()
     identity, capacity = IdentityRule(book, claims, damaged, reception), CapacityRule(study)

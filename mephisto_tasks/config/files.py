@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from parlai_humaneval.techniques.registry import Technique, UnknownTechnique, re
 if TYPE_CHECKING:
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
+MOST_PRESETS = 3  # of those that an error names
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
 
 
@@ -124,7 +126,10 @@ def conf_file(conf: str) -> Path:
     path = Path(conf).expanduser().resolve()
     if not path.is_file():
         near = misspelt(str(path), map(str, path.parent.glob("*.y*ml")), cutoff=0.8)
-        raise ConfigError(f"there is no file {path}", misspelt=near, try_="choose one that `--list-confs` shows")
+        packaged = sorted(PRESETS.glob(f"*/hydra_configs/conf/{glob.escape(path.stem)}*.yaml"))[:MOST_PRESETS]
+        presets = [f"{one.parents[2].name} conf={one.stem}" for one in packaged]
+        ways = f"the package has: {', '.join(presets)}" if presets else "`parlai-humaneval new` writes such a file"
+        raise ConfigError(f"there is no file {path}", misspelt=near, try_=ways)
     return path
 
 

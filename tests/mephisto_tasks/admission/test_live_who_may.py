@@ -49,7 +49,8 @@ async def whole_unit(run: RunningStudy, worker: str) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
-    """“veteran” took part in an earlier study; “listed” stands in the block list; a unit for each worker."""
+    """“veteran” took part in an earlier study; “listed” stands in the block list; a unit for each worker. The program is
+    started by its path, as the README does."""
     folder = tmp_path_factory.mktemp("who-may")
     data_dir = folder / "data"
     with launch(data_dir, task_name="earlier", dialogues_per_group=2) as earlier:
@@ -62,8 +63,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
         "dialogues_per_group": 20,
         "onboarding_qualification": PRACTICE,
     }
-    with launch(data_dir, **settings, workers=rules) as run:
-        yield run
+    (folder / "parlai-humaneval").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", [str(folder / "parlai-humaneval")])
+        with launch(data_dir, **settings, workers=rules) as run:
+            patch.undo()
+            yield run
 
 
 def command(run: RunningStudy, *arguments: str) -> Result:
@@ -173,7 +178,8 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
         await rater.practise([*WRONG, *WRONG], good)
         await rater.client.submit_onboarding()
     refused = await refusal(run, "clumsy", "2")
-    again = f"parlai-humaneval workers reset-practice {name} --task-name {run.task_name} --data-dir {run.data_dir}"
+    program = run.data_dir.parent / "parlai-humaneval"
+    again = f"{program} workers reset-practice {name} --task-name {run.task_name} --data-dir {run.data_dir}"
     assert str(refused) == f"{PRACTICE_FAILED} {t(PRACTICE_AGAIN, command=again)}"
     assert (
         command(run, "reset-practice", name, "--task-name", run.task_name).output

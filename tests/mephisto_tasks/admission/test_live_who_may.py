@@ -26,6 +26,7 @@ from mephisto_tasks.admission.admission import (
     SEEN_BEFORE,
 )
 from mephisto_tasks.admission.identity import BUSY, OTHER_BROWSER
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import announce
 from mephisto_tasks.config.task import read_config
@@ -99,7 +100,7 @@ def practised(run: RunningStudy, worker: str) -> int:
 async def test_who_may_not_take_part_never_practises(run: RunningStudy, worker: str, words: str, kind: str) -> None:
     """A kind sentence for them; the truth for researchers, once, in a file that others cannot read."""
     for visit in "12":
-        assert await refusal(run, worker, visit) == words
+        assert await refusal(run, worker, visit) == only_closing(words)
     assert practised(run, worker) == 0
     (noted,) = [one for one in REFUSALS.read(run.data_dir, run.task_name) if one.worker == pseudonym(run, worker)]
     assert noted.kind == kind
@@ -131,7 +132,7 @@ async def test_units_are_limited_and_then_it_says_so(run: RunningStudy) -> None:
         assert await refusal(run, "once", "beside") == BUSY
         await rater.finish()
     await eventually(lambda: not run.live_run.task_runner.running_units)
-    assert await refusal(run, "once", "2") == DONE_ALL
+    assert await refusal(run, "once", "2") == only_closing(DONE_ALL)
     noted = [one for one in REFUSALS.read(run.data_dir, run.task_name) if one.worker == pseudonym(run, "once")]
     assert [one.kind for one in noted] == ["busy", "max_units"]
     assert noted[-1].why == "has begun 1 of max_units=1"
@@ -180,7 +181,8 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
     refused = await refusal(run, "clumsy", "2")
     program = run.data_dir.parent / "parlai-humaneval"
     again = f"{program} workers reset-practice {name} --task-name {run.task_name} --data-dir {run.data_dir}"
-    assert str(refused) == f"{PRACTICE_FAILED} {t(PRACTICE_AGAIN, command=again)}"
+    closed = PRACTICE_FAILED.replace("Please return the task.", "Please close this page.")
+    assert str(refused) == f"{closed} {t(PRACTICE_AGAIN, command=again)}", "no site takes the task back"
     assert (
         command(run, "reset-practice", name, "--task-name", run.task_name).output
         == f"{name} can try the practice round again.\n"
@@ -217,8 +219,8 @@ async def test_who_failed_the_practice_reads_so_however_soon_they_come_back(
         await rater.client.submit_onboarding()
     assert pool.onboarding_agents, "it is still held"
     async with Rater(run, "hasty") as reloaded:
-        assert str(reloaded.client.refused).startswith(PRACTICE_FAILED)
-    assert str(await refusal(run, "hasty", "2")).startswith(PRACTICE_FAILED)
+        assert str(reloaded.client.refused).startswith(only_closing(PRACTICE_FAILED))
+    assert str(await refusal(run, "hasty", "2")).startswith(only_closing(PRACTICE_FAILED))
     run.live_run.loop_wrap.loop.call_soon_threadsafe(let_go.set)
     await eventually(lambda: not pool.onboarding_agents)
 
@@ -291,13 +293,13 @@ async def test_the_same_models_once_in_whatever_setting_study_and_launch(tmp_pat
                 await rater.do("end")
                 await rater.hand_in()
             await eventually(lambda: not run.live_run.task_runner.running_units)
-        assert await refusal(run, "regular", "3") == DONE_ALL_ACROSS
+        assert await refusal(run, "regular", "3") == only_closing(DONE_ALL_ACROSS)
         assert {tuple(model.name for model in record.models) for record in records(run)} == {
             ("alpha", "gamma"),
             ("beta", "gamma"),
         }
     async with launch_beside(tmp_path, **later) as again:
-        assert await refusal(again, "regular", "4") == DONE_ALL_ACROSS
+        assert await refusal(again, "regular", "4") == only_closing(DONE_ALL_ACROSS)
 
 
 async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path) -> None:
@@ -321,6 +323,6 @@ async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path
         connection.execute("UPDATE onboarding_agents SET status = 'onboarding'")
         connection.execute("DELETE FROM granted_qualifications")
     async with launch_beside(tmp_path, onboarding_qualification=PRACTICE) as run:
-        assert str(await refusal(run, "clumsy", "2")).startswith(PRACTICE_FAILED)
+        assert str(await refusal(run, "clumsy", "2")).startswith(only_closing(PRACTICE_FAILED))
     assert command(run, "reset-practice", name, "--task-name", TASK).exit_code == 0
     assert tries_used() == []

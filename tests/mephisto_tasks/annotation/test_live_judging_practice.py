@@ -13,7 +13,7 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, duets, launch
 from live import rows
 
 from mephisto_tasks.admission.admission import PRACTICE_FAILED
-from mephisto_tasks.admission.visits import PRACTICE_PASSED, filled
+from mephisto_tasks.admission.visits import PRACTICE_PASSED, filled, only_closing
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
 from parlai_humaneval.materials.instructions import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
@@ -152,10 +152,10 @@ async def test_twice_wrong_is_refused_politely_for_good(run: RunningStudy) -> No
         state = await practise(rater, run, wrong={1})
         assert isinstance(state.step, EndStep)
         assert state.step.title == FAILED_TITLE
-        assert str((await rater.client.submit_onboarding())["failure_reason"]).startswith(PRACTICE_FAILED)
+        assert str((await rater.client.submit_onboarding())["failure_reason"]).startswith(only_closing(PRACTICE_FAILED))
     for assignment in ("a-twice-wrong", "another"):
         async with Judge(run, "twice-wrong", assignment) as rater:
-            assert str(rater.client.refused).startswith(PRACTICE_FAILED)
+            assert str(rater.client.refused).startswith(only_closing(PRACTICE_FAILED))
     assert granted(run.data_dir, "twice-wrong")[QUALIFICATION] == 0
 
 

@@ -91,7 +91,7 @@ setup(
             "privacy/columns.yaml",
             "privacy/templates/*",
             "crowds/*/*.yaml",
-            "launch/topics.yaml",
+            "launch/*.yaml",
             "session/empty.yaml",
             "simulation/sentences.yaml",
             "crowds/*/*.js",

@@ -68,7 +68,6 @@ def crowd_of(provider_type: str, settings: Mapping[str, Any] | None = None) -> C
 
 
 def crowd_in(config: DictConfig) -> Crowd:
-
     provider = OmegaConf.to_container(config.mephisto.provider, resolve=False)
     assert isinstance(provider, dict)
     settings = {str(name): value for name, value in provider.items()}

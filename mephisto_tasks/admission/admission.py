@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from mephisto_tasks._util.compat import default_data_dir
+from mephisto_tasks.admission import visits
 from mephisto_tasks.admission.browsers import BrowserBook
 from mephisto_tasks.admission.identity import (
     BUSY,
@@ -24,16 +25,7 @@ from mephisto_tasks.admission.identity import (
     Reception,
     StudyRule,
 )
-from mephisto_tasks.admission.visits import (
-    ClaimPolicy,
-    IsDamaged,
-    Refusal,
-    Rule,
-    Stage,
-    StudyState,
-    Visitor,
-    only_closing,
-)
+from mephisto_tasks.admission.visits import ClaimPolicy, IsDamaged, Refusal, Rule, Stage, StudyState, Visitor
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, REFUSALS, RefusalLine, blocked_here
@@ -367,4 +359,4 @@ def study_admission(
         EligibilityRule(eligibility, study),
         WorkRule(study, eligibility, most_units),
     ]
-    return Admission(rules, data_dir, task_name, book.close, page_words, only_closing if is_tryout else str)
+    return Admission(rules, data_dir, task_name, book.close, page_words, visits.only_closing if is_tryout else str)

@@ -352,7 +352,6 @@ def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
 
 
 def _on_bar(run: RunningStudy) -> dict[str, Any]:
-
     groups, deciding = run.study.progress(), run.study.deciding_now()
     done, wanted = so_far(groups, deciding)
     running = sum(group.running for group in groups)

@@ -15,8 +15,8 @@ from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.launch import check_settings
 from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
 from mephisto_tasks.config.files import typed_settings
-from parlai_humaneval._util.errors import Problem, choose_from
-from parlai_humaneval._util.terminal import say_json, typed_program
+from parlai_humaneval._util.errors import Problem
+from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.planning.inputs import HOURLY_WAGE
 from parlai_humaneval.techniques.registry import technique, techniques
@@ -102,7 +102,7 @@ def new(
         screen.print(as_written(sentence), soft_wrap=True)
     for problem in made.problems:
         screen.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)
-    command = launch_command(path, made.missing, typed_program())
+    command = launch_command(path, made.missing)
     screen.print(as_written(f"Wrote {' and '.join(map(str, written))}. Launch it:  {command}"), soft_wrap=True)
 
 
@@ -134,7 +134,6 @@ class _Interview:
 
     def __init__(self, choices: Choices, path: Path) -> None:
         self._choices, self._path, self._out = choices, path, console()
-        self._is_chosen = False  # the technique, of which what it takes is told
 
     def choices(self) -> Choices:
         from mephisto_tasks.launch.new_study import bars, conf_of, draft, fields, speaking
@@ -164,7 +163,7 @@ class _Interview:
             known, made = draft(before, self._path), draft(self._choices, self._path)
             problems = [problem for problem in made.problems if problem not in known.problems]
             if not problems:
-                if made.estimate != known.estimate and self._is_chosen:
+                if made.estimate != known.estimate:
                     self._tell(made)
                 return
             self._choices = before
@@ -198,23 +197,12 @@ class _Interview:
         self._update(gap=points / 100)
 
     def _ask_technique(self, found: list[Bar]) -> None:
-        from mephisto_tasks.config.names import ConfigError
-
-        titles = {name: entry.title for name, entry in techniques().items()}
-        names = {bar.title: bar.technique for bar in found} | {title: name for name, title in titles.items()}
-        known = {word.casefold(): name for word, name in (names | dict(zip(titles, titles, strict=True))).items()}
-
-        def meant(answer: str) -> str:
-            if answer.strip().casefold() not in known:
-                raise click.UsageError(
-                    str(ConfigError(f"there is no technique {answer!r}", **choose_from(answer, titles.values())))
-                )
-            return known[answer.strip().casefold()]
-
+        titles = {entry.title: name for name, entry in techniques().items()}
+        known = {bar.title: bar.technique for bar in found} | titles | {name: name for name in techniques()}
+        words = click.Choice(list(known), case_sensitive=False)
         self._out.print(drawn(found))
-        named = click.prompt("Technique", titles[self._choices.technique], value_proc=meant)
-        self._update(technique=named)
-        self._is_chosen = True
+        title = technique(self._choices.technique).title
+        self._update(technique=known[click.prompt("Technique", title, type=words, show_choices=False)])
 
     def _tell(self, made: Draft) -> None:
         from mephisto_tasks.launch.new_study import in_words
@@ -230,9 +218,7 @@ class _Interview:
             return
         self._out.print(Text(setting.in_a_sentence, "dim"))
         if known:
-            self._out.print(Text(f"One of: {', '.join(known)}", "dim"))
-        if setting.name == "place":
-            self._out.print(Text(closed(known), "yellow"))
+            self._out.print(Text(f"One of: {', '.join(known)}. {closed(known)}", "dim"))
         if setting.name == "question":
             self._out.print(Text(f"Now: {published_question(self._choices)}", "dim"))
         # What holds if nothing is typed: the amount of the plan, the wage where raters expect a reward.

@@ -28,7 +28,6 @@ from mephisto_tasks.server.security import new_token
 from mephisto_tasks.server.static import StaticFiles
 from mephisto_tasks.server.thread import listen
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval._util.terminal import typed_program
 from parlai_humaneval.i18n.translate import AUTO, tags
 from parlai_humaneval.planning.inputs import PlanError
 from parlai_humaneval.techniques.registry import technique, techniques
@@ -198,10 +197,7 @@ class NewPage:
         if made.problems:
             raise HumanevalError(made.problems[0])
         written = new_study.write_study(made, self._path, replace=asked.get("replace") is True)
-        return {
-            "files": list(map(str, written)),
-            "command": new_study.launch_command(self._path, made.missing, typed_program()),
-        }
+        return {"files": list(map(str, written)), "command": new_study.launch_command(self._path, made.missing)}
 
 
 def _choices(asked: dict[str, Any]) -> new_study.Choices:
@@ -223,9 +219,7 @@ def _field(task: str, setting: Setting) -> dict[str, Any]:
         "name": setting.name,
         "topic": setting.topic,
         "default": setting.default,
-        "description": f"{setting.description} {new_study.closed(choices)}"
-        if setting.name == "place"
-        else setting.description,
+        "description": f"{setting.description} {new_study.closed(choices)}".strip(),
         "choices": [] if suggestions else choices,
         "suggestions": suggestions,
     }

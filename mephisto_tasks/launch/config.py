@@ -18,15 +18,7 @@ from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel, Field
 
 from mephisto_tasks.adapter import settings_model
-from mephisto_tasks.config.files import (
-    ShortConf,
-    as_typed,
-    conf_file,
-    in_quotes,
-    not_a_list,
-    read_short_conf,
-    task_dir,
-)
+from mephisto_tasks.config.files import as_typed, conf_file, in_quotes, not_a_list, read_short_conf, task_dir
 from mephisto_tasks.config.names import (
     BLUEPRINT,
     OPEN,
@@ -52,6 +44,7 @@ from parlai_humaneval.techniques.questions import pair_question
 from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
+    from mephisto_tasks.config.files import ShortConf
     from parlai_humaneval.planning.preregistration import Preregistration
 
 EMBEDDED_WORD = "embedded"
@@ -277,9 +270,7 @@ def check_first(task: str, conf: str, overrides: Sequence[str]) -> ArchitectSett
     for section, settings in (("blueprint", model), ("task", Task), ("architect", ArchitectSettings)):
         try:
             settings.model_validate(given[section])
-        except (
-            pydantic.ValidationError
-        ) as error:  # also of what the conf says: without it, no rule of several is applied
+        except pydantic.ValidationError as error:  # always: without the technique, no rule of several is applied
             single = [one for one in error.errors() if one["loc"] and not isinstance(one["input"], dict)]
             if wrong := [one for one in single if one["type"] not in ("missing", "extra_forbidden")]:
                 raise explained(wrong, task) from error

@@ -23,7 +23,7 @@ from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names,
 from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval._util.terminal import PROGRAM
+from parlai_humaneval._util.terminal import typed_program
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.models.selection import Given, named_apart, specs_of
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
@@ -384,9 +384,9 @@ def _comment(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), WIDTH, initial_indent="# ", subsequent_indent="# ") + "\n"
 
 
-def launch_command(path: Path, missing: Sequence[str], program: str = PROGRAM) -> str:
+def launch_command(path: Path, missing: Sequence[str]) -> str:
     """The launch of the study, as it can be typed; ``missing``: settings that are still to be given."""
-    return " ".join([program, shlex.join(["launch", str(path)]), *(f"{name}=…" for name in missing)])
+    return " ".join([typed_program(), shlex.join(["launch", str(path)]), *(f"{name}=…" for name in missing)])
 
 
 def in_words(estimate: Estimate) -> str:

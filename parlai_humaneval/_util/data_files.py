@@ -62,10 +62,6 @@ def text_lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text.strip() else []
 
 
-class _Twice(yaml.MarkedYAMLError):
-    """A key that a mapping has twice."""
-
-
 class UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML's safe loaders depends on how it was built
     """A safe loader which refuses a key twice in a mapping, where PyYAML takes the last; it may replace a merged one."""
 
@@ -82,8 +78,10 @@ class UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML'
                 first: dict[str, yaml.Node] = {}
                 for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"):
                     if (before := first.setdefault(key.value, key)) is not key:
-                        what = f"“{key.value}” appears twice, first in line {before.start_mark.line + 1}"
-                        raise _Twice(problem=what, problem_mark=key.start_mark)
+                        what = (
+                            f"“{key.value}” appears twice, first in line {before.start_mark.line + 1}; keep one of them"
+                        )
+                        raise yaml.composer.ComposerError(None, None, what, key.start_mark)
                 nodes += [value for _, value in reversed(node.value)]
             elif isinstance(node, yaml.SequenceNode):
                 nodes += reversed(node.value)
@@ -109,8 +107,8 @@ def not_yaml(
     mark, context = getattr(problem, "problem_mark", None), getattr(problem, "context_mark", None)
     where = path if mark is None else f"{path}, line {mark.line + 1}"
     what = getattr(problem, "problem", None) or " ".join(str(problem).split())
-    if isinstance(problem, _Twice):
-        return error(what, where=where, try_="keep one of them")
+    if isinstance(problem, yaml.composer.ComposerError):
+        return error(what, where=where, try_=expected)
     if mark is None or not isinstance(problem, (yaml.scanner.ScannerError, yaml.parser.ParserError)):
         return error(f"not YAML ({what})", where=where, try_=expected)
     known = yaml.load(packaged("yaml_faults.yaml").read_text(encoding="utf-8"), FASTEST)

@@ -251,7 +251,7 @@ def test_questions_in_the_terminal(tmp_path: Path) -> None:
     assert "█" in printed
     assert "no study finds a gap of 0 points; enter more than 0 and less than 100 points" in printed
     assert "--gap" not in printed
-    assert "there is no technique 'pw_trn'" in printed
+    assert "'pw_trn' is not one of " in printed
     assert "there is no language 'xx'" in printed
     assert "Amazon closed MTurk" in printed
     after_technique, _, rest = printed.partition("conf [local]")

@@ -94,7 +94,7 @@ setup(
             "privacy/columns.yaml",
             "privacy/templates/*",
             "crowds/*/*.yaml",
-            "launch/topics.yaml",
+            "launch/*.yaml",
             "session/*.yaml",
             "simulation/sentences.yaml",
             "crowds/*/*.js",

@@ -24,10 +24,9 @@ from mephisto.data_model.packet import Packet
 from mephisto.operations.registry import register_mephisto_abstraction
 from mephisto.utils.dirs import get_mephisto_tmp_dir
 from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, Field
 
 from mephisto_tasks.config.names import ConfigError
-from mephisto_tasks.config.task import hydra_arguments
+from mephisto_tasks.config.task import ARCHITECT_TYPE, ArchitectSettings, hydra_arguments
 from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.server.app import Serving, create_app
 from mephisto_tasks.server.hosts import Hosts, public_names
@@ -84,32 +83,7 @@ class InProcessChannel(Channel):
             logger.exception("The operator failed to process a packet of type %s.", packet.get("packet_type"))
 
 
-ARCHITECT_TYPE = "humaneval_local"
 PAGE_LIBRARY_VERSION = "2.0.3"  # what Mephisto's own pages compare their version with; ours ignores it
-
-
-class ArchitectSettings(BaseModel, use_attribute_docstrings=True):
-    """Those below ``mephisto.architect``."""
-
-    hostname: str = Field(default="127.0.0.1", examples=["0.0.0.0"])
-    """Address to listen on; 0.0.0.0 lets other machines connect. Use it for raters in the same room or network."""
-    port: int = Field(default=3000, ge=0, le=65535)
-    """Port to listen on; 0 takes any free one. Change it if another program uses it, or if two studies run side by
-    side."""
-    public_url: str = Field(default="", examples=["https://study.example.org"])
-    """The https address that crowd raters use. Browsers and sites refuse pages that are not encrypted."""
-    trusted_proxies: list[str] = Field(default_factory=list, examples=["[127.0.0.1]"])
-    """Addresses of reverse proxies in front of this machine, which are trusted to report a rater's address. Otherwise
-    all raters seem to have the same address."""
-    public_names: list[str] = Field(default_factory=list, examples=["[study.example.org]"])
-    """Host names for the pages, in addition to this machine's and that of public_url. Requests for other names are
-    refused, because they may be part of an attack."""
-    disconnect_after_s: float = Field(default=300, gt=0)
-    """Seconds without a sign of life after which a rater counts as gone. Allow enough time for a weak connection to
-    recover, but not so much that the place is lost."""
-    frame_sites: list[str] = Field(default_factory=list, examples=["[https://example.org]"])
-    """Sites that may show the page in a frame, in addition to the crowd's: [https://…]. Any other site could overlay
-    the page with its own buttons."""
 
 
 HumanevalLocalArchitectArgs = hydra_arguments(

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,9 +24,9 @@ from mephisto.data_model.task_run import TaskRunArgs
 from mephisto.data_model.worker import Worker
 from mephisto.operations import registry
 
+from mephisto_tasks.adapter import settings_model
 from mephisto_tasks.adapter.task_runner import StudyTaskRunner, one_unit
 from mephisto_tasks.admission.visits import Site
-from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import TaskConfig, hydra_arguments
 from mephisto_tasks.crowds.registry import register_providers
 from mephisto_tasks.payments.policy import DOLLARS
@@ -117,13 +118,7 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
 @cache
 def blueprint_of(task: str) -> type[StudyBlueprint]:
     """The blueprint of a technique, registered with Mephisto by this. Raises ConfigError."""
-    task_dir(task)
-    entry = technique(task)
-    settings: type[TaskConfig]
-    if entry.engine == "live":
-        from mephisto_tasks.chat.config import InteractiveConfig as settings
-    else:
-        from mephisto_tasks.annotation.config import StaticConfig as settings
+    settings, entry = settings_model(task), technique(task)
     name = entry.name.title().replace("_", "") + "Blueprint"
     members = {"BLUEPRINT_TYPE": entry.name, "CONFIG": settings, "__doc__": entry.line, "__module__": __name__}
     blueprint: type[StudyBlueprint] = type(name, (StudyBlueprint,), members)
@@ -153,6 +148,7 @@ def build_study(
 def mephisto_settings() -> dict[str, list[str]]:
     """Full name of each setting besides those of a technique → the servers or crowds that have it; empty: any launch."""
     register_providers()
+    import_module(f"{__package__}.architect")  # it registers our server
     classes: list[tuple[str, str, Any]] = [
         *(("architect", kind, registry.get_architect_from_type(kind)) for kind in registry.get_valid_architect_types()),
         *(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from mephisto_tasks._util.compat import default_data_dir
+from mephisto_tasks.admission import visits
 from mephisto_tasks.admission.browsers import BrowserBook
 from mephisto_tasks.admission.identity import (
     BUSY,
@@ -32,6 +33,7 @@ from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query, t
 from mephisto_tasks.storage.work import Work, completed_work
 from mephisto_tasks.workers.roster import FollowedList, WorkerListError, known_workers
 from parlai_humaneval._util.errors import choose_from
+from parlai_humaneval._util.terminal import typed_program
 from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -287,8 +289,10 @@ class Admission:
         task_name: str,
         close: Callable[[], None] = lambda: None,
         page_words: Mapping[str, Any] = MappingProxyType({}),
+        words_for_them: Callable[[str], str] = str,
     ) -> None:
         self.rules, self.close, self.page_words = list(rules), close, page_words
+        self._words_for_them = words_for_them
         self._data_dir, self._task_name = data_dir, task_name
         self._pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
         self._logged: set[tuple[str, str]] = set()
@@ -308,7 +312,7 @@ class Admission:
                     return None  # they may read what the task is meanwhile
                 if visitor.worker is not None:
                     self._log(visitor, refusal)
-                return refusal
+                return replace(refusal, words=self._words_for_them(t(refusal.words)))
         return None
 
     def _log(self, visitor: Visitor, refusal: Refusal) -> None:
@@ -331,11 +335,12 @@ def study_admission(
     is_tryout: bool = False,
 ) -> Admission:
     """The admission of a launch, by rules in this order. ``most_units``: 0 means any number. ``is_tryout``: raters who
-    fail the practice read how to try it again. Raises BookUnusable."""
+    fail the practice read how to try it again, and nobody returns anything. Raises BookUnusable."""
     data_dir, task_name = eligibility.data_dir, eligibility.task_name
     where = [] if data_dir == default_data_dir() else ["--data-dir", str(data_dir)]
     of_task = shlex.join(["--task-name", task_name, *where]).replace("{", "{{").replace("}", "}}")
-    reset = f"parlai-humaneval workers reset-practice {{pseudonym}} {of_task}" if is_tryout else ""
+    program = typed_program().replace("{", "{{").replace("}", "}}")
+    reset = f"{program} workers reset-practice {{pseudonym}} {of_task}" if is_tryout else ""
     book, agreed = BrowserBook(data_dir), ConsentRule(consent, data_dir, task_name)
     book.open()
     identity, capacity = IdentityRule(book, claims, damaged, reception), CapacityRule(study)
@@ -354,4 +359,4 @@ def study_admission(
         EligibilityRule(eligibility, study),
         WorkRule(study, eligibility, most_units),
     ]
-    return Admission(rules, data_dir, task_name, close=book.close, page_words=page_words)
+    return Admission(rules, data_dir, task_name, book.close, page_words, visits.only_closing if is_tryout else str)

@@ -107,6 +107,11 @@ def instead_of_returning(text: str, what: str) -> str:
     return text.replace(t(TAKE_ANEW), what).replace(t(RETURN_THE_TASK), what)
 
 
+def only_closing(text: str) -> str:
+    """Words for a rater whom no site sent, and who has nothing to return."""
+    return instead_of_returning(text, t("close this page"))
+
+
 Stage = Literal["arrives", "looks", "registers", "unserved"]
 """The page of somebody asks for work, and the database may not know them yet. They only look at what there is. The database
 knows them, and no practice has begun. Mephisto found no unit for them."""

@@ -142,11 +142,13 @@ def practise_anew(blueprint: DictConfig, overrides: Sequence[str], task_name: st
         blueprint[PRACTICE] = task_name
 
 
-def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequence[str]) -> None:
+def _check_at_once(entry: Technique, models: str | None, port: int, chosen: tuple[str, ...]) -> None:
+    from mephisto_tasks.cli.launch import check_settings
     from mephisto_tasks.config.files import check_models
     from mephisto_tasks.server.thread import listen
     from parlai_humaneval.models.zoo.files import check_trained
 
+    check_settings(entry.name, chosen)
     if not chosen:  # what is wrong with settings is told before
         listen("127.0.0.1", port).close()
     check_trained(check_models(entry, chosen, [name.strip() for name in (models or "").split(",") if name.strip()]))

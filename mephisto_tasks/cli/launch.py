@@ -18,9 +18,10 @@ from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options
-from mephisto_tasks.config.files import check_models, check_typed, technique_of_file
-from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ROOT
+from mephisto_tasks.config.files import check_models, check_typed, read_short_conf, technique_of_file
+from mephisto_tasks.config.names import PLAIN_CONF, ROOT
 from mephisto_tasks.control.snapshot import done_words, is_alive, one_line, so_far
+from mephisto_tasks.storage.locks import any_running
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import say, say_json
@@ -30,6 +31,7 @@ from parlai_humaneval.statistics.core.formatting import sentence
 from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
+    from mephisto_tasks.config.task import ArchitectSettings
     from mephisto_tasks.crowds.crowd import Agree
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import RunningStudy
@@ -121,10 +123,15 @@ def launch(
                 try_=f"name the technique first: {options.PROGRAM} launch pw_turn --list-settings {task}",
             )
     entry = technique(task)
-    if not (list_confs or list_settings or only_total):
-        split_settings(chosen)  # what is wrong there is told before seconds of imports
+    if not (list_confs or list_settings):
         check_models(entry, chosen)
-        click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
+        server = check_settings(task, chosen)
+        if server is not None and not only_total and not any_running(data_dir):  # else it may be told of changes
+            from mephisto_tasks.server.thread import listen
+
+            listen(server.hostname, server.port).close()
+        if not only_total:
+            click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
     with options.waiting_for(options.LOADING), collector_off():
         from mephisto_tasks.cli.steer import change_running
         from mephisto_tasks.crowds.registry import crowd_in, crowds
@@ -229,10 +236,19 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     if wrong:
         raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")
 
-    for setting in settings:
-        name, _, value = setting.partition("=")
-        check_typed(name.removeprefix(BLUEPRINT), value)
-    return (confs[0] if confs else PLAIN_CONF), [s for s in settings if not s.startswith("conf=")]
+    conf = confs[0] if confs else PLAIN_CONF
+    check_typed(settings)
+    if (of_file := read_short_conf(conf)) is not None:
+        check_typed(of_file.overrides, of_file)
+    return conf, [s for s in settings if not s.startswith("conf=")]
+
+
+def check_settings(task: str, chosen: tuple[str, ...]) -> ArchitectSettings | None:
+    """Say what is wrong with settings, before seconds of imports; as :func:`check_first` does. Raises ConfigError."""
+    conf, overrides = split_settings(chosen)
+    with collector_off():
+        from mephisto_tasks.launch.config import check_first
+    return check_first(task, conf, overrides)
 
 
 def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
@@ -336,7 +352,6 @@ def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
 
 
 def _on_bar(run: RunningStudy) -> dict[str, Any]:
-
     groups, deciding = run.study.progress(), run.study.deciding_now()
     done, wanted = so_far(groups, deciding)
     running = sum(group.running for group in groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,9 @@ import yaml
 from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
+from mephisto_tasks.cli.launch import check_settings
 from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
+from mephisto_tasks.config.files import typed_settings
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
@@ -21,7 +23,7 @@ from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
     from mephisto_tasks.launch.config_reference import Setting
-    from mephisto_tasks.launch.new_study import Bar, Choices
+    from mephisto_tasks.launch.new_study import Bar, Choices, Draft
 
 BAR = 24  # Letters of the longest bar
 PARTNERS = ("retrieval", "eliza")  # What the only model that is named is compared with
@@ -54,12 +56,14 @@ def new(
             is_set = ""
         if not is_set or not name:
             raise WrongUsage(f"{word!r} is not a setting", try_="write NAME=VALUE, as `launch` takes it")
+    if not 0 < gap < 1:
+        raise WrongUsage(f"--gap {gap:g} is not a share between 0 and 1", try_="write ten points as --gap 0.1")
     path = Path(out).expanduser()
     if models and "models" in settings:
         raise WrongUsage("--model and models=… are the same setting", try_="leave one of them out")
     if models:
-        settings["models"] = list(dict.fromkeys([*models, *PARTNERS]))[: max(2, len(models))]
-    if (terminal or yes) and technique(task).engine == "live":  # the page says what is wrong next to the field
+        settings["models"] = with_partners(models)
+    if yes and technique(task).engine == "live":  # the page and the terminal ask again
         from parlai_humaneval.models.selection import specs_of
         from parlai_humaneval.models.zoo.entries import load_zoo
 
@@ -67,6 +71,8 @@ def new(
         if isinstance(named, list) and isinstance(zoo_files, list):
             here = [name for name in map(str, named) if "://" not in name]
             specs_of(here, load_zoo(more=map(str, zoo_files)))  # raises ZooError where one of this machine is not there
+    if terminal or yes:
+        check_settings(task, (*typed_settings(settings),))
     with waiting_for(LOADING), collector_off():
         from mephisto_tasks.launch.new_study import Choices, draft, in_words, launch_command, write_study
 
@@ -118,6 +124,11 @@ def _serve(choices: Choices, path: Path, port: int) -> None:
         page.close()
 
 
+def with_partners(models: Sequence[str]) -> list[str]:
+    """At least two models to compare."""
+    return list(dict.fromkeys([*models, *PARTNERS]))[: max(2, len(models))]
+
+
 class _Interview:
     """Questions in the terminal, each with a default; a wrong answer is explained, and asked for again."""
 
@@ -125,16 +136,14 @@ class _Interview:
         self._choices, self._path, self._out = choices, path, console()
 
     def choices(self) -> Choices:
-        from mephisto_tasks.launch.new_study import bars, conf_of, fields, speaking
+        from mephisto_tasks.launch.new_study import bars, conf_of, draft, fields, speaking
 
         self._models()
         self._again(self._ask_gap)
-        self._out.print(drawn(bars(self._choices)))
-        self._update(
-            technique=click.prompt("Technique", self._choices.technique, type=click.Choice(list(techniques())))
-        )
+        self._ask_technique(bars(self._choices))
         if not speaking(self._choices.technique):
             self._set("models", None)
+        self._tell(draft(self._choices, self._path))
         conf, *_ = fields(self._choices.technique)
         self._again(partial(self._ask, conf))
         for setting in fields(self._choices.technique, conf_of(self._choices)):
@@ -151,19 +160,23 @@ class _Interview:
             ask()
             if self._choices == before:
                 return
-            known = draft(before, self._path).problems
-            problems = [problem for problem in draft(self._choices, self._path).problems if problem not in known]
+            known, made = draft(before, self._path), draft(self._choices, self._path)
+            problems = [problem for problem in made.problems if problem not in known.problems]
             if not problems:
+                if made.estimate != known.estimate:
+                    self._tell(made)
                 return
             self._choices = before
             for problem in problems:
                 self._out.print(as_written(problem, "yellow"), soft_wrap=True)
 
     def _models(self) -> None:
-        from mephisto_tasks.launch.new_study import first_reply, texts_of
+        from mephisto_tasks.launch.new_study import draft, first_reply, texts_of
 
-        given = texts_of(self._choices.settings.get("models")) or ["eliza", "retrieval"]
+        given = texts_of(self._choices.settings.get("models")) or with_partners([])
         zoo_files = texts_of(self._choices.settings.get("zoo_files"))
+        self._set("models", None)
+        before = self._choices
         while True:
             answer = click.prompt("Models: names, files, folders or addresses" + MANY, ",".join(given))
             names = [name.strip() for name in answer.split(",") if name.strip()]
@@ -171,23 +184,41 @@ class _Interview:
                 replies = [first_reply(name, zoo_files) for name in names]
             for one in replies:
                 self._out.print(as_written(f"{one.model}: “{one.reply}”" if one.reply else f"{one.model}: {one.why}"))
-            if all(one.reply for one in replies) or click.confirm("Go on with these models?", default=False):
-                self._set("models", names)
+            self._set("models", names)
+            if all(one.reply for one in replies):
                 return
+            are_there = set(draft(self._choices, self._path).problems) <= set(draft(before, self._path).problems)
+            if are_there and click.confirm("Go on with these models?", default=False):
+                return
+            self._choices, given = before, with_partners([one.model for one in replies if one.reply])
 
     def _ask_gap(self) -> None:
         points = click.prompt("Smallest difference that you must not miss, in points of 100", 100 * self._choices.gap)
         self._update(gap=points / 100)
 
+    def _ask_technique(self, found: list[Bar]) -> None:
+        titles = {entry.title: name for name, entry in techniques().items()}
+        known = {bar.title: bar.technique for bar in found} | titles | {name: name for name in techniques()}
+        words = click.Choice(list(known), case_sensitive=False)
+        self._out.print(drawn(found))
+        title = technique(self._choices.technique).title
+        self._update(technique=known[click.prompt("Technique", title, type=words, show_choices=False)])
+
+    def _tell(self, made: Draft) -> None:
+        from mephisto_tasks.launch.new_study import in_words
+
+        for words in filter(None, [made.remark, "" if made.estimate is None else in_words(made.estimate)]):
+            self._out.print(as_written(words, "bold"), soft_wrap=True)
+
     def _ask(self, setting: Setting) -> None:
-        from mephisto_tasks.launch.new_study import choices_of, draft, in_words, is_paid, published_question, value_of
+        from mephisto_tasks.launch.new_study import choices_of, closed, draft, is_paid, published_question, value_of
 
         known = choices_of(self._choices.technique, setting.name)
         if len(known) == 1:
             return
         self._out.print(Text(setting.in_a_sentence, "dim"))
         if known:
-            self._out.print(Text(f"One of: {', '.join(known)}", "dim"))
+            self._out.print(Text(f"One of: {', '.join(known)}. {closed(known)}", "dim"))
         if setting.name == "question":
             self._out.print(Text(f"Now: {published_question(self._choices)}", "dim"))
         # What holds if nothing is typed: the amount of the plan, the wage where raters expect a reward.
@@ -201,9 +232,6 @@ class _Interview:
         answer = click.prompt(setting.name, default)
         if answer != default:
             self._set(setting.name, value_of(setting, answer))
-        estimate = draft(self._choices, self._path).estimate
-        if setting.name == technique(self._choices.technique).amount and estimate is not None:
-            self._out.print(in_words(estimate))
 
     def _set(self, name: str, value: Any) -> None:
         kept = {key: kept for key, kept in self._choices.settings.items() if key != name}

@@ -219,7 +219,7 @@ def _field(task: str, setting: Setting) -> dict[str, Any]:
         "name": setting.name,
         "topic": setting.topic,
         "default": setting.default,
-        "description": setting.description,
+        "description": f"{setting.description} {new_study.closed(choices)}".strip(),
         "choices": [] if suggestions else choices,
         "suggestions": suggestions,
     }

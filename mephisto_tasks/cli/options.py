@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import shlex
-import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,8 @@ from rich.text import Text
 
 from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.errors import misspelt
-from parlai_humaneval._util.terminal import PlainConsole, yielding
+from parlai_humaneval._util.terminal import PROGRAM as PROGRAM
+from parlai_humaneval._util.terminal import PlainConsole, typed_program, yielding
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli import options
 from parlai_humaneval.cli.errors import CommandError, WrongUsage, cli_errors
@@ -185,8 +185,6 @@ def waiting_for(what: str, *, on_screens_only: bool = False) -> Iterator[None]:
 READING = "Reading the answers…"
 LOADING = "Loading ParlAI and Mephisto…"
 
-PROGRAM = "parlai-humaneval"
-
 
 def task_options(task_name: str, data_dir: Path) -> str:
     """The options that name a task to a command, as they can be typed; the default directory need not be named."""
@@ -197,8 +195,5 @@ def task_options(task_name: str, data_dir: Path) -> str:
 
 
 def as_typed_here(command: str, task_name: str, data_dir: Path) -> str:
-    """A command about a task as it can be typed here; the program as it was started, for it may not be on PATH."""
-    started, on_path = Path(sys.argv[0]), shutil.which(PROGRAM)
-    by_its_path = started.name == PROGRAM and (on_path is None or not started.samefile(on_path))
-    program = shlex.quote(sys.argv[0]) if by_its_path else PROGRAM
-    return f"{program} {command} {task_options(task_name, data_dir)}"
+    """A command about a task as it can be typed here."""
+    return f"{typed_program()} {command} {task_options(task_name, data_dir)}"

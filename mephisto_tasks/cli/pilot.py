@@ -106,8 +106,9 @@ class _MainStudy:
 
     def compose(self) -> None:
         """Its settings, with the rule by which it will end."""
-        from mephisto_tasks.cli.launch import split_settings
+        from mephisto_tasks.cli.launch import check_settings, split_settings
 
+        check_settings(self.task, self.chosen)
         self.entry = technique(self.task)
         self.conf, self.overrides = split_settings(self.chosen)
         with waiting_for(LOADING), collector_off():

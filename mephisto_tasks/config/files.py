@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import glob
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from parlai_humaneval.techniques.registry import Technique, UnknownTechnique, re
 if TYPE_CHECKING:
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
+MOST_PRESETS = 3  # of those that an error names
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
 
 
@@ -62,12 +64,23 @@ def as_typed(value: Any) -> str:
 _HYDRAS = frozenset({"defaults", "mephisto", "hydra"})  # Hydra reads a file with one of these keys
 
 _LISTS = frozenset({"models", "groups", "zoo_files"})
-_FILES = re.compile(r"\w+_file|zoo_files|(human_)?dialogues|judge|workers\.(allow|block)_list")
+_FILES = re.compile(
+    r"[\w.]+_file|zoo_files|(human_)?dialogues|judge|openers|panel|prereg|languages_dir|workers\.(allow|block)_list"
+)
 
 
-def check_typed(name: str, value: str) -> None:
-    """What a setting of the command line names is there, as far as that can be seen before anything is loaded. Raises
-    ConfigError."""
+def check_typed(settings: Iterable[str], of_file: ShortConf | None = None) -> None:
+    """What settings name is there, as far as that can be seen before anything is loaded; they were typed, or are
+    ``of_file``. Raises ConfigError."""
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        try:
+            _check_typed(name.removeprefix(BLUEPRINT), value)
+        except ConfigError as error:
+            raise ConfigError(error, where="" if of_file is None else of_file.where(name)) from error
+
+
+def _check_typed(name: str, value: str) -> None:
     if name in _LISTS and "," in value and value[0] not in "[{'\"":
         raise not_a_list(name, value)
     if name == "conf" and value.endswith((".yaml", ".yml")):
@@ -91,16 +104,19 @@ def values_of(typed: str) -> list[Any]:
 
 
 def check_models(entry: Technique, chosen: Sequence[str], named: Sequence[str] = ()) -> list[ModelSpec]:
-    """The models that raters chat with, as far as the command line names them (``models=[…]``, or ``named``). Raises
-    ZooError: a file cannot be read, or no file has such a model."""
+    """The models that raters chat with, as far as settings and their file name them (``models=[…]``, or ``named``).
+    Raises ZooError: a file cannot be read, or no file has such a model."""
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 
-    typed = {name.removeprefix(BLUEPRINT): value for name, _, value in (word.partition("=") for word in chosen)}
+    typed: dict[str, str] = {}
+    of_file = next((read_short_conf(word[5:]) for word in chosen if word.startswith("conf=")), None)
+    for word in (*([] if of_file is None else of_file.overrides), *chosen):
+        name, _, typed[name.removeprefix(BLUEPRINT)] = word.partition("=")
     names = [*named, *map(str, values_of(typed["models"]) if typed.get("models", "").startswith("[") else ())]
     if not names or entry.engine != "live":  # others' models may speak in dialogues that are finished
         return []
     zoo = load_zoo(more=map(str, values_of(typed.get("zoo_files", "[]"))))
-    return resolve([name for name in names if name in zoo or "conf" not in typed], zoo)
+    return resolve([name for name in names if name in zoo or of_file is not None or "conf" not in typed], zoo)
 
 
 def not_a_list(name: str, value: str) -> ConfigError:
@@ -111,7 +127,10 @@ def conf_file(conf: str) -> Path:
     path = Path(conf).expanduser().resolve()
     if not path.is_file():
         near = misspelt(str(path), map(str, path.parent.glob("*.y*ml")), cutoff=0.8)
-        raise ConfigError(f"there is no file {path}", misspelt=near, try_="choose one that `--list-confs` shows")
+        packaged = sorted(PRESETS.glob(f"*/hydra_configs/conf/{glob.escape(path.stem)}*.yaml"))[:MOST_PRESETS]
+        presets = [f"{one.parents[2].name} conf={one.stem}" for one in packaged]
+        ways = f"the package has: {', '.join(presets)}" if presets else "`parlai-humaneval new` writes such a file"
+        raise ConfigError(f"there is no file {path}", misspelt=near, try_=ways)
     return path
 
 
@@ -149,7 +168,11 @@ def read_short_conf(conf: str) -> ShortConf | None:
         what = f"{begins_with!r} is not a config file of the task"
         raise ConfigError(what, where=f"{path}: conf", try_="choose one that `--list-confs` shows")
     technique_named = str(content.pop("technique", ""))
-    return ShortConf(begins_with, list(typed_settings(content)), path, technique_named)
+
+    def next_to_it(file: str) -> str:
+        return str(path.parent / file) if (path.parent / file).exists() else file
+
+    return ShortConf(begins_with, list(typed_settings(content, moved=next_to_it)), path, technique_named)
 
 
 def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -165,10 +188,22 @@ def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[st
     return named, (f"conf={task}", *chosen)
 
 
-def typed_settings(content: Mapping[Any, Any], prefix: str = "") -> Iterator[str]:
-    """``NAME=VALUE`` for each setting, nested ones by names with dots."""
+def typed_settings(content: Mapping[Any, Any], prefix: str = "", moved: Callable[[str], str] = str) -> Iterator[str]:
+    """``NAME=VALUE`` for each setting, nested ones by names with dots; files as :func:`with_files` has them."""
     for name, value in content.items():
         if isinstance(value, dict) and value:
-            yield from typed_settings(value, f"{prefix}{name}.")
+            yield from typed_settings(value, f"{prefix}{name}.", moved)
         else:
-            yield f"{prefix}{name}={as_typed(value)}"
+            yield f"{prefix}{name}={as_typed(with_files(f'{prefix}{name}', value, moved))}"
+
+
+def with_files(name: str, value: Any, moved: Callable[[str], str]) -> Any:
+    """The value of a setting; where it names files, each by the path that ``moved`` gives for it."""
+    if not _FILES.fullmatch(name.removeprefix(BLUEPRINT)):
+        return value
+    if isinstance(value, list):
+        return [with_files(name, entry, moved) for entry in value]
+    if isinstance(value, dict):
+        return {**value, "file": moved(str(value["file"]))} if "file" in value else value
+    is_word = value == "packaged" or (name in ("panel", "openers") and not Path(str(value)).suffix)
+    return moved(value) if isinstance(value, str) and value and not is_word else value

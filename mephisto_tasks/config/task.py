@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import field, make_dataclass, replace
 from functools import cache
 from itertools import takewhile
@@ -290,6 +290,33 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
             raise InvalidValue(what, try_="add block_qualification=NAME, or leave blocking_checks out")
 
 
+ARCHITECT_TYPE = "humaneval_local"
+
+
+class ArchitectSettings(BaseModel, use_attribute_docstrings=True):
+    """Those below ``mephisto.architect``."""
+
+    hostname: str = Field(default="127.0.0.1", examples=["0.0.0.0"])
+    """Address to listen on; 0.0.0.0 lets other machines connect. Use it for raters in the same room or network."""
+    port: int = Field(default=3000, ge=0, le=65535)
+    """Port to listen on; 0 takes any free one. Change it if another program uses it, or if two studies run side by
+    side."""
+    public_url: str = Field(default="", examples=["https://study.example.org"])
+    """The https address that crowd raters use. Browsers and sites refuse pages that are not encrypted."""
+    trusted_proxies: list[str] = Field(default_factory=list, examples=["[127.0.0.1]"])
+    """Addresses of reverse proxies in front of this machine, which are trusted to report a rater's address. Otherwise
+    all raters seem to have the same address."""
+    public_names: list[str] = Field(default_factory=list, examples=["[study.example.org]"])
+    """Host names for the pages, in addition to this machine's and that of public_url. Requests for other names are
+    refused, because they may be part of an attack."""
+    disconnect_after_s: float = Field(default=300, gt=0)
+    """Seconds without a sign of life after which a rater counts as gone. Allow enough time for a weak connection to
+    recover, but not so much that the place is lost."""
+    frame_sites: list[str] = Field(default_factory=list, examples=["[https://example.org]"])
+    """Sites that may show the page in a frame, in addition to the crowd's: [https://…]. Any other site could overlay
+    the page with its own buttons."""
+
+
 C = TypeVar("C", bound=TaskConfig)
 
 
@@ -299,11 +326,11 @@ def read_config(model: type[C], data: dict[str, Any]) -> C:
     try:
         return model.model_validate(settings)
     except ValidationError as error:
-        raise explained(error, str(data.get("technique") or "TASK")) from error
+        raise explained(error.errors(), str(data.get("technique") or "TASK")) from error
 
 
-def explained(error: ValidationError, task: str) -> ConfigError:
-    return ConfigError(_setting_problem(problem, task) for problem in error.errors())
+def explained(problems: Iterable[Any], task: str) -> ConfigError:
+    return ConfigError(_setting_problem(problem, task) for problem in problems)
 
 
 def _setting_problem(error: Any, task: str) -> Problem:

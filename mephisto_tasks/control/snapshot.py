@@ -206,7 +206,7 @@ def one_line(
         inside_words(inside),
         f"{sum(left.count for left in door.left):,} left early",
         f"{sum(door.turned_away.values()):,} turned away",
-        counted(door.failed + sum(model.errors for model in models), "error"),
+        counted(max(door.failed, sum(model.errors for model in models)), "error"),  # a unit may end by a model's
         *(["paused"] if is_paused else []),
     ]
     return "; ".join([", ".join(words), *([] if deciding is None else [str(deciding)])])

@@ -6,26 +6,18 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-from omegaconf import DictConfig
-
-from mephisto_tasks._util import compat
-from parlai_humaneval._util.errors import misspelt
-
-compat.prepare()
+from typing import TYPE_CHECKING, Any, Literal
 
 import pydantic
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel, Field
 
-from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, ArchitectSettings
-from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
+from mephisto_tasks.adapter import settings_model
 from mephisto_tasks.config.files import as_typed, conf_file, in_quotes, not_a_list, read_short_conf, task_dir
 from mephisto_tasks.config.names import (
     BLUEPRINT,
@@ -39,16 +31,20 @@ from mephisto_tasks.config.names import (
     no_setting,
     short_name,
 )
-from mephisto_tasks.config.task import ConfigError, explained
+from mephisto_tasks.config.task import ARCHITECT_TYPE, ArchitectSettings, ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, default_place, register_providers
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
-from mephisto_tasks.server.security import origin, trusted_networks
 from mephisto_tasks.storage.results import flat
 from parlai_humaneval._util.data_files import not_yaml, read_yaml
+from parlai_humaneval._util.errors import choose_from, misspelt
 from parlai_humaneval.dialogues.sources import PACKAGED
+from parlai_humaneval.i18n.translate import offered
+from parlai_humaneval.materials.consent import load_consent
+from parlai_humaneval.techniques.questions import pair_question
 from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
+    from mephisto_tasks.config.files import ShortConf
     from parlai_humaneval.planning.preregistration import Preregistration
 
 EMBEDDED_WORD = "embedded"
@@ -110,6 +106,8 @@ class Task(BaseModel, use_attribute_docstrings=True):
 
 Section = Literal["task", "architect", "provider"]
 WORDS = tuple(Words.model_fields)
+OTHERS: Sequence[str] = read_yaml(Path(__file__).with_name("others.yaml"))
+"""Names below ``mephisto`` that Mephisto and our server have, as :func:`check_first` cannot wait for them."""
 _AMOUNT, _KEPT = BLUEPRINT + "judgements_per_group", BLUEPRINT + "keep_pairs"
 _CHOSEN_BY = {"architect": "server", "provider": "place"}
 
@@ -130,6 +128,8 @@ def where_it_goes(full: str) -> list[str]:
     if word is None:
         return []
     known = {ARCHITECT_TYPE: "here", **{crowd.provider_type: crowd.place for crowd in crowds()}}
+    from mephisto_tasks.adapter.blueprint import mephisto_settings
+
     kinds = [known.get(kind, kind) for kind in mephisto_settings().get(full, [])]
     return [f"{word}={kind}" for kind in sorted(kinds) if kind in choices(word)]
 
@@ -152,8 +152,11 @@ class MissingSettings(ConfigError):
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
     """Settings of a task: a named conf or a file, and overrides above those ``beneath``. Raises ConfigError."""
-    model = blueprint_of(task).CONFIG
-    known = [*blueprint_names(model), *sorted(mephisto_settings())]
+    # Mephisto and the server take seconds to load, which checks of what was typed need not wait for.
+    from mephisto_tasks.adapter.blueprint import mephisto_settings
+    from mephisto_tasks.server.security import origin
+
+    known = [*blueprint_names(settings_model(task)), *sorted(mephisto_settings())]
     of_file = read_short_conf(conf)
     if of_file is not None:
         of_file.check_technique(task)
@@ -167,21 +170,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         rest = [override for override in beneath if short_name(name_of(override)) not in registered.settings]
         beneath = [*of_registered, *own, *rest]
     embedded = _wants_embedded([*beneath, *overrides])
-    typed, given = (
-        in_full(
-            [override for override in part if not (override in OLD_EMBEDDED or name_of(override) == EMBEDDED_WORD)],
-            known,
-            WORDS,
-        )
-        for part in (overrides, beneath)
-    )
-    for override in (*given, *typed):
-        try:
-            _check_name(override, known, task)
-        except ConfigError as error:
-            if of_file is None or override not in of_file.overrides:
-                raise
-            raise ConfigError(error, where=of_file.where(name_of(override))) from error
+    given, typed = (_of_known_names(part, known, task, of_file) for part in (beneath, overrides))
     overrides = [*given, *typed]
     composed = _composed(task, conf, overrides, known)
     missing = [section for section in SECTIONS if OmegaConf.select(composed, f"mephisto.{section}") is None]
@@ -242,6 +231,71 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     return composed
 
 
+def _of_known_names(overrides: Sequence[str], known: Sequence[str], task: str, of_file: ShortConf | None) -> list[str]:
+    """Overrides by their full names. Raises ConfigError: there is no such setting, or it has two values."""
+    typed = [one for one in overrides if not (one in OLD_EMBEDDED or name_of(one) == EMBEDDED_WORD)]
+    full = in_full(typed, known, WORDS)
+    for override in full:
+        try:
+            _check_name(override, known, task)
+        except ConfigError as error:
+            if of_file is None or override not in of_file.overrides:
+                raise
+            raise ConfigError(error, where=of_file.where(name_of(override))) from error
+    return full
+
+
+def check_first(task: str, conf: str, overrides: Sequence[str]) -> ArchitectSettings | None:
+    """Check single settings, before Mephisto and ParlAI are loaded; what only shows when all are there is left to
+    :func:`compose_config`. Where it will listen, None if that is not known yet. Raises HumanevalError."""
+    of_file = read_short_conf(conf)
+    if of_file is not None:
+        of_file.check_technique(task)
+        overrides = [*of_file.overrides, *overrides]
+    _file_of(task, conf if of_file is None else of_file.conf)
+    model, entry, parser = settings_model(task), technique(task), OverridesParser.create()
+    of_crowds = [f"{ROOT}provider.{name}" for crowd in crowds() for name in crowd.Settings.model_fields]
+    known = [*blueprint_names(model), *(ROOT + name for name in OTHERS), *of_crowds]
+    full = _of_known_names(overrides, known, task, of_file)
+    typed = OmegaConf.create({"mephisto": {"blueprint": {}, "task": {}, "architect": {}}})
+    for override in full:
+        if not override.startswith(("~", *WORDS)) and "${" not in override:
+            try:
+                value = parser.parse_override(_letter_by_letter(override)).value()
+            except HydraException as error:
+                raise _in_our_words(error, conf, full, known) from error
+            OmegaConf.update(typed, name_of(override), value, force_add=True)
+    given: Any = OmegaConf.to_container(typed.mephisto)
+    _, own_variants = (given["blueprint"].pop(name, None) for name in ("technique", "variants"))
+    for section, settings in (("blueprint", model), ("task", Task), ("architect", ArchitectSettings)):
+        try:
+            settings.model_validate(given[section])
+        except pydantic.ValidationError as error:  # always: without the technique, no rule of several is applied
+            single = [one for one in error.errors() if one["loc"] and not isinstance(one["input"], dict)]
+            if wrong := [one for one in single if one["type"] not in ("missing", "extra_forbidden")]:
+                raise explained(wrong, task) from error
+    if of_file is None and conf.endswith((".yaml", ".yml")):
+        return None  # Hydra reads the file, which may define what the following settings name
+    blueprint = given["blueprint"]
+    preset = read_yaml(task_dir(task) / "hydra_configs" / "conf" / "base.yaml")["mephisto"]["blueprint"]
+    metric, named = str(blueprint.get("metric", preset["metric"])), blueprint.get("setting", [])
+    variants = [*preset.get("variants", ()), "all"]
+    for name in [named] if isinstance(named, str) else named:
+        if len(variants) > 1 and name not in variants and own_variants is None:
+            raise ConfigError(f"{task} has no setting {name!r}", **choose_from(name, variants))
+    asks = "" if blueprint.get("question") or preset.get("question") else preset.get("show", entry.engine)
+    if asks == "pair":
+        pair_question(metric, task)
+    elif asks == "live" and not any(metric in questions for questions in entry.questions_of.values()):
+        entry.question(metric)
+    folder = str(blueprint.get("languages_dir") or "")
+    offered(str(blueprint.get("language", "en")), Path(folder).expanduser() if folder else None)
+    if file := blueprint.get("consent_file"):
+        load_consent(Path(str(file)).expanduser())
+    is_here = {"server=here"}.issuperset(override for override in full if name_of(override) == "server")
+    return ArchitectSettings.model_validate(given["architect"]) if is_here else None
+
+
 def blueprint_names(model: type[BaseModel]) -> list[str]:
     """Full names of a technique's settings; a block may be set as a whole."""
     return [BLUEPRINT + name for name in {**all_settings(model), **model.model_fields}]
@@ -249,6 +303,9 @@ def blueprint_names(model: type[BaseModel]) -> list[str]:
 
 def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[str]) -> DictConfig:
     config_dir, config_name = _file_of(task, conf)
+    from mephisto_tasks.adapter.blueprint import blueprint_of
+
+    blueprint_of(task)
     register_providers()
     quoted = ",".join(f"'file://{folder}'" for folder in _folders(task))
     search = f"hydra.searchpath=[{quoted}]"
@@ -349,7 +406,7 @@ def _check_bounds(config: DictConfig, task: str) -> None:
         try:
             model.model_validate(values)
         except pydantic.ValidationError as error:
-            raise explained(error, task) from error
+            raise explained(error.errors(), task) from error
 
 
 def _missing(config: DictConfig) -> list[str]:
@@ -390,6 +447,8 @@ def _on_this_machine(config: DictConfig) -> None:
 
 def _check_address(config: DictConfig) -> None:
     """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
+    from mephisto_tasks.server.security import trusted_networks
+
     architect = config.mephisto.architect
     try:
         trusted_networks(architect.get("trusted_proxies") or ())
@@ -441,7 +500,7 @@ def of_another_technique(task: str, name: str) -> ConfigError | None:
     """The error for a setting that only the techniques of the other engine have."""
     engine = technique(task).engine
     for other, entry in techniques().items():
-        if entry.engine != engine and meanings(name, blueprint_names(blueprint_of(other).CONFIG)):
+        if entry.engine != engine and meanings(name, blueprint_names(settings_model(other))):
             whose = "talk to models" if entry.engine == "live" else "judge finished dialogues"
             return ConfigError(
                 f"{task} has no setting {short_name(name)!r}: techniques in which people {whose} have it, such as "

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mephisto_tasks.adapter.blueprint import blueprint_of
+from mephisto_tasks.adapter import settings_model
 from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ROOT, in_short, meanings, no_setting, short_name
 from mephisto_tasks.crowds.registry import places_in_words
 from mephisto_tasks.launch import config
@@ -49,7 +49,7 @@ def list_settings(task: str, conf: str = PLAIN_CONF) -> list[Setting]:
     """All settings of a task, by topic, with the defaults of a conf. Raises ConfigError."""
     composed = config.compose_config(task, conf)
     listed = [
-        *(_with_metrics(task, setting) for setting in _of_model(blueprint_of(task).CONFIG, BLUEPRINT, composed)),
+        *(_with_metrics(task, setting) for setting in _of_model(settings_model(task), BLUEPRINT, composed)),
         *(_with_choices(setting) for setting in _of_model(config.Words, "", composed)),
         *(each for section, model in config.documented() for each in _of_model(model, f"{ROOT}{section}.", composed)),
         _EMBEDDED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +14,8 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, Field, JsonValue
 
-from mephisto_tasks.adapter.blueprint import blueprint_of
-from mephisto_tasks.config.files import typed_settings
+from mephisto_tasks.adapter import settings_model
+from mephisto_tasks.config.files import typed_settings, with_files
 from mephisto_tasks.config.names import PLAIN_CONF, ConfigError, short_name
 from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.registry import crowds, default_place
@@ -22,6 +23,7 @@ from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names,
 from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.terminal import typed_program
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.models.selection import Given, named_apart, specs_of
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
@@ -42,6 +44,7 @@ FIELDS = (
 LEAST_POWER_SIZE = 2
 WIDTH = 100
 DECIDED = "The study stops once it reaches a decision. The figures are for a study of fixed size."
+GAPS = "enter more than 0 and less than 100 points, such as 10"
 SAMPLES = "Your study needs {:,} dialogues, more than the samples in the package. Use your own dialogues."
 
 
@@ -153,6 +156,11 @@ def choices_of(task: str, name: str) -> list[str]:
     return allowed.removeprefix("one of: ").split(", ") if allowed.startswith("one of: ") else []
 
 
+def closed(places: Sequence[str]) -> str:
+    """Why nobody should launch in some of the places, in a sentence each."""
+    return " ".join({f"{status}.": None for crowd in crowds() if crowd.place in places and (status := crowd.status())})
+
+
 def value_of(setting: Setting, text: str) -> Any:
     """What was typed: text as it is, everything else as YAML has it."""
     if setting.allowed.startswith("text") and not text.startswith("["):
@@ -180,8 +188,10 @@ def draft(choices: Choices, path: Path) -> Draft:
     estimate, remark, missing = None, "", []
     conf = str(settings.get(CONF) or PLAIN_CONF)
     try:
+        if not 0 < choices.gap < 1:
+            raise ConfigError(f"no study finds a gap of {100 * choices.gap:g} points", try_=GAPS)
         # The study without the place where raters come from, which may ask for an account or an address.
-        known = {*map(short_name, blueprint_names(blueprint_of(choices.technique).CONFIG)), *Task.model_fields}
+        known = {*map(short_name, blueprint_names(settings_model(choices.technique))), *Task.model_fields}
         shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
         config = compose_config(choices.technique, conf, list(typed_settings(shape)))
         checked_settings(entry.name, config)
@@ -346,6 +356,11 @@ def _lines(
 ) -> Iterator[str]:
     """The file, a comment above each setting: the first sentence of its description."""
     known = settings_of_technique(entry.name, conf)
+    own = str(zoo_path(path))
+
+    def next_to_it(file: str) -> str:
+        return os.path.relpath(file, path.parent) if file == own or Path(file).exists() else file
+
     yield _comment(entry.line + ".")
     if estimate is not None:
         yield _comment(in_words(estimate))
@@ -362,7 +377,7 @@ def _lines(
             continue
         yield "\n"
         yield _comment(known[name].in_a_sentence) if name in known else ""
-        yield f"{name}: {as_text(value)}\n"
+        yield f"{name}: {as_text(with_files(name, value, next_to_it))}\n"
 
 
 def _comment(text: str) -> str:
@@ -371,7 +386,7 @@ def _comment(text: str) -> str:
 
 def launch_command(path: Path, missing: Sequence[str]) -> str:
     """The launch of the study, as it can be typed; ``missing``: settings that are still to be given."""
-    return " ".join([shlex.join(["parlai-humaneval", "launch", str(path)]), *(f"{name}=…" for name in missing)])
+    return " ".join([typed_program(), shlex.join(["launch", str(path)]), *(f"{name}=…" for name in missing)])
 
 
 def in_words(estimate: Estimate) -> str:

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel
 
-from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
-from mephisto_tasks.adapter.blueprint import blueprint_of
+from mephisto_tasks.adapter import settings_model
 from mephisto_tasks.admission.identity import STUDY
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.annotation.items import pairings
 from mephisto_tasks.chat.wizard import partners_door
 from mephisto_tasks.config.files import as_typed
 from mephisto_tasks.config.names import PLAIN_CONF, NothingToDo
-from mephisto_tasks.config.task import ConfigError, TaskConfig, read_config
+from mephisto_tasks.config.task import ARCHITECT_TYPE, ConfigError, TaskConfig, read_config
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.server.static import SideDoor
@@ -158,7 +157,7 @@ def _plain(section: DictConfig) -> dict[str, Any]:
 def checked_settings(task: str, config: DictConfig) -> TaskConfig:
     blueprint = _plain(config.mephisto.blueprint)
     return read_config(
-        blueprint_of(task).CONFIG, {key: (None if value == "???" else value) for key, value in blueprint.items()}
+        settings_model(task), {key: (None if value == "???" else value) for key, value in blueprint.items()}
     )
 
 

@@ -193,9 +193,7 @@ def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
         return t("You were not shown that reply. Please rank each of the replies below.")
     if open_ := len(shown) - len(answer.ranks):
         return tn(
-            "Please rank every reply: one has no rank yet.",
-            "Please rank every reply: {n} have no rank yet.",
-            open_,
+            "Please rank every reply: one has no rank yet.", "Please rank every reply: {n} have no rank yet.", open_
         )
     if max(answer.ranks.values()) > len(shown):
         return t("Ranks go from 1 to {last}. Please give every reply one of these ranks.", last=len(shown))

@@ -144,15 +144,19 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
 
 
 def running_task_run(data_dir: Path, task_name: str) -> str | None:
-    return _note_of_launch(data_dir, task_name, "task_run_id")
+    return _note_of_launch(_lock_file(data_dir, task_name), "task_run_id")
 
 
 def running_url(data_dir: Path, task_name: str) -> str | None:
-    return _note_of_launch(data_dir, task_name, "url")
+    return _note_of_launch(_lock_file(data_dir, task_name), "url")
 
 
-def _note_of_launch(data_dir: Path, task_name: str, key: str) -> str | None:
-    path = _lock_file(data_dir, task_name)
+def any_running(data_dir: Path) -> bool:
+    """Whether some task of the directory is launched now."""
+    return any(_note_of_launch(path, "pid") for path in (data_dir / LOCKS).glob("task-*.lock"))
+
+
+def _note_of_launch(path: Path, key: str) -> str | None:
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, PermissionError):  # nobody launched, or not one of this user's launches

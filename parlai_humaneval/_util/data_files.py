@@ -62,8 +62,34 @@ def text_lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text.strip() else []
 
 
+class UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML's safe loaders depends on how it was built
+    """A safe loader which refuses a key twice in a mapping, where PyYAML takes the last; it may replace a merged one."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        top: yaml.Node | None = super().get_single_node()
+        nodes = [] if top is None else [top]
+        seen = set()
+        while nodes:
+            node = nodes.pop()
+            if id(node) in seen:  # an alias
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.MappingNode):
+                first: dict[str, yaml.Node] = {}
+                for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"):
+                    if (before := first.setdefault(key.value, key)) is not key:
+                        what = (
+                            f"“{key.value}” appears twice, first in line {before.start_mark.line + 1}; keep one of them"
+                        )
+                        raise yaml.composer.ComposerError(None, None, what, key.start_mark)
+                nodes += [value for _, value in reversed(node.value)]
+            elif isinstance(node, yaml.SequenceNode):
+                nodes += reversed(node.value)
+        return top
+
+
 def read_yaml(
-    path: Path, expected: str = "", error: type[HumanevalError] = DataError, loader: type[yaml.SafeLoader] = FASTEST
+    path: Path, expected: str = "", error: type[HumanevalError] = DataError, loader: type[yaml.SafeLoader] = UniqueKeys
 ) -> Any:
     """What a YAML file holds. Arguments as of :func:`read_text`; ``loader``: a safe one of PyYAML."""
     text = read_text(path, expected, error)
@@ -81,6 +107,8 @@ def not_yaml(
     mark, context = getattr(problem, "problem_mark", None), getattr(problem, "context_mark", None)
     where = path if mark is None else f"{path}, line {mark.line + 1}"
     what = getattr(problem, "problem", None) or " ".join(str(problem).split())
+    if isinstance(problem, yaml.composer.ComposerError):
+        return error(what, where=where, try_=expected)
     if mark is None or not isinstance(problem, (yaml.scanner.ScannerError, yaml.parser.ParserError)):
         return error(f"not YAML ({what})", where=where, try_=expected)
     known = yaml.load(packaged("yaml_faults.yaml").read_text(encoding="utf-8"), FASTEST)

@@ -6,11 +6,14 @@ import atexit
 import gc
 import json
 import logging
+import shlex
+import shutil
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +24,16 @@ from parlai_humaneval._util.text import printable
 
 if TYPE_CHECKING:
     from rich.status import Status
+
+
+PROGRAM = "parlai-humaneval"
+
+
+def typed_program() -> str:
+    """The program as it can be typed here: as it was started, for it may not be on PATH."""
+    started, on_path = Path(sys.argv[0]), shutil.which(PROGRAM)
+    by_its_path = started.name == PROGRAM and (on_path is None or not started.samefile(on_path))
+    return shlex.quote(sys.argv[0]) if by_its_path else PROGRAM
 
 
 def end_quickly() -> None:

@@ -298,10 +298,7 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
     started = time.monotonic()
     with working(f"Training a tiny generator for at most {seconds + 15:.0f} s"):
         made = train_tiny(
-            folder,
-            corpus=Path(corpus) if corpus else PACKAGED_CORPUS,
-            quiet=not verbose,
-            max_train_time=seconds,
+            folder, corpus=Path(corpus) if corpus else PACKAGED_CORPUS, quiet=not verbose, max_train_time=seconds
         )
     took = round(time.monotonic() - started, 1)
     if as_json:

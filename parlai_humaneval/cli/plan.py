@@ -185,6 +185,8 @@ def _pilot(
         return None
     if compare:
         raise PlanError("--pilot covers one technique and no others", try_="leave --compare out")
+    if not Path(path).expanduser().exists():  # told before seconds of imports
+        raise PlanError.of("pilot_missing", path=path)
     from parlai_humaneval.planning.pilot import read_pilot
 
     return read_pilot(Path(path).expanduser(), technique, setting, repeats)

@@ -122,8 +122,6 @@ def read_pilot(
 ) -> Pilot:
     """The pilot in a folder of tidy tables, or in one of them; see :func:`pilot_of`. ``repeats``: which of the answers
     count that a worker gave again; None: they are refused. Raises PlanError."""
-    if not path.exists():
-        raise PlanError.of("pilot_missing", path=path)
     try:
         tables = read_tables(path, repeats=repeats)
     except (TableError, OSError) as error:

@@ -63,10 +63,9 @@ class Needed(BaseModel, extra="forbid", frozen=True):
 class Truth(BaseModel, extra="forbid", frozen=True):
     """What studies take if each model is above the next by ``gap``. ``name``: the gap in words. ``expected``,
     ``percentile_90``: on average, and the most that nine of ten studies take; those in flight at the end count.
-    ``error``: standard error of the average ``n``, as so few studies are simulated.
-    ``at_cap``: share of studies that end at the cap, with pairs open. ``false_claims``: share that call one model
-    better that is not, or two equal that are the margin apart. ``of_fixed``, ``of_pooled``: expected dialogues, in
-    those of the fixed plans."""
+    ``error``: standard error of the average ``n``, as so few studies are simulated. ``at_cap``: share of studies that
+    end at the cap, with pairs open. ``false_claims``: share that call one model better that is not, or two equal that
+    are the margin apart. ``of_fixed``, ``of_pooled``: expected dialogues, in those of the fixed plans."""
 
     name: str
     gap: float

@@ -70,8 +70,7 @@ def same_position(record: DialogueRecord) -> Finding:
     asked = [turn for turn in record.complete_turns if len(_shown(turn)) > 1 and (turn.selected or turn.none_said)]
     if len(asked) < MIN_CHOICES:
         return Finding(
-            None,
-            f"The rater chose among several replies in {len(asked)} turns; at least {MIN_CHOICES} are needed.",
+            None, f"The rater chose among several replies in {len(asked)} turns; at least {MIN_CHOICES} are needed."
         )
     patterns = {_pattern(turn) for turn in asked}
     if len(patterns) == 1:

@@ -212,10 +212,9 @@ class Summary(Part):
 
     ``what``: what the values are, as the label of an axis. ``verdict``: the answer in one sentence. ``pairs``: the
     largest gap first, with intervals of coverage ``level``. ``paper``: the answer as a paper has it, where that is more
-    than the verdict. ``reference``: the value by chance alone. ``model_table``,
-    ``pair_table``: keys of the tables that the numbers come from; ``cite``: the latter in words. ``best``: None where
-    ``models`` stand in the order to go by, or there are no tests. ``rule``: if the study stops once it reaches a decision,
-    whose intervals hold at all times.
+    than the verdict. ``reference``: the value by chance alone. ``model_table``, ``pair_table``: keys of the tables that
+    the numbers come from; ``cite``: the latter in words. ``best``: None where ``models`` stand in the order to go by,
+    or there are no tests. ``rule``: if the study stops once it reaches a decision, whose intervals hold at all times.
     """
 
     section: str

@@ -137,12 +137,11 @@ more circles of three models are called equal, and with 1 ten equal models need 
 class Decisions:
     """Claims so far, which are never taken back; with a ``beta`` of 0 none that two models are equal. ``better``:
     studies × models × models; the row's model is better than the column's, also through others. ``through``: of those,
-    the ones that follow from two others. ``equal``: studies × pairs; the two are less than the margin apart.
-    ``asked``: studies × pairs; those that dialogues are drawn from. ``going``: studies; whether any pair is open.
-    ``together``: pairs are called equal together (see :func:`.alike`); else one by one, as in older studies.
-    ``pooled``: dialogues of decided pairs tell of others, too. ``paths``: who is better is decided over all orders in which
-    models can stand (see :func:`along_paths`); else pair by pair, as in older studies, and where no order is taken for
-    granted."""
+    the ones that follow from two others. ``equal``: studies × pairs; the two are less than the margin apart. ``asked``:
+    studies × pairs; those that dialogues are drawn from. ``going``: studies; whether any pair is open. ``together``:
+    pairs are called equal together (see :func:`.alike`); else one by one, as in older studies. ``pooled``: dialogues of
+    decided pairs tell of others, too. ``paths``: who is better is decided over all orders in which models can stand
+    (see :func:`along_paths`); else pair by pair, as in older studies, and where no order is taken for granted."""
 
     def __init__(
         self,

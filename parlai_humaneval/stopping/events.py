@@ -225,8 +225,7 @@ class PairStatus(BaseModel, frozen=True):
     """Two models: what is decided, and what dialogues of the two alone say. ``decided``: ``first`` or ``second``: that
     one is better; ``equal`` within the margin; None: open. ``through``: it follows from what was decided of others.
     ``share``: mean share of turns that the first won, workers counting by their dialogues. After stopping it is too far
-    from one half. ``low``, ``high``: ends of the interval for that share, which may be looked at whenever one
-    likes."""
+    from one half. ``low``, ``high``: ends of the interval for that share, which may be looked at whenever one likes."""
 
     first: str
     second: str

@@ -100,10 +100,9 @@ def win_rates(strengths: npt.ArrayLike) -> Floats:
 @dataclass(frozen=True)
 class Simulated:
     """What became of each study: arrays with the studies as first axis. ``dialogues``: that were begun, with those in
-    flight when the answer was reached. ``folded``: of these, the ones that were evidence. ``given``: studies × pairs; how
-    many dialogues were begun of each while it was simulated, until it was decided. ``better``, ``equal``:
-    claims, as in :class:`~parlai_humaneval.stopping.batch.Decisions`. ``decided``: whether every pair was, below the
-    cap."""
+    flight when the answer was reached. ``folded``: of these, the ones that were evidence. ``given``: studies × pairs;
+    how many dialogues were begun of each while it was simulated, until it was decided. ``better``, ``equal``: claims,
+    as in :class:`~parlai_humaneval.stopping.batch.Decisions`. ``decided``: whether every pair was, below the cap."""
 
     dialogues: Ints
     folded: Floats

@@ -86,16 +86,22 @@ def test_every_conf_fits_together(task: str, conf: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("conf", "overrides", "dollars"),
     [
-        ("local", [], 0),
         ("local", ["task_reward=2"], 2),
         ("local", ["place=link"], 2.5),
-        ("smith2022_size_preference", [], 3),
+        ("smith2022_size_preference", ["task_reward=2"], 2),
+        ("smith2022_size_preference", ["place=link"], 3),
     ],
 )
-def test_who_tries_a_study_out_is_promised_no_pay(conf: str, overrides: list[str], dollars: float) -> None:
-    """Unless it is asked for, as a paper's conf does; it is a number where Mephisto stores the settings, unresolved."""
+def test_pay_is_what_is_asked_for_or_of_the_paper(conf: str, overrides: list[str], dollars: float) -> None:
+    """It is a number where Mephisto stores the settings, unresolved."""
     composed = compose_config("pw_turn", conf, overrides)
     assert OmegaConf.to_container(composed, resolve=False)["mephisto"]["task"]["task_reward"] == dollars  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize(("task", "conf"), [(task, conf) for task, conf in CONFS if "mturk" not in conf])
+def test_who_tries_a_study_out_is_promised_no_pay(task: str, conf: str) -> None:
+    """Guards colleagues from a promise that nobody means to keep: also the papers' pay is for paid crowds."""
+    assert compose_config(task, conf).mephisto.task.task_reward == 0
 
 
 @pytest.mark.usefixtures("composed_anew")
@@ -231,7 +237,7 @@ def test_ji_has_ten_models_of_which_five_have_a_persona() -> None:
     ],
 )
 def test_pay_as_in_the_papers(task: str, conf: str, reward: float) -> None:
-    assert composed_of(task, conf).mephisto.task.task_reward == reward
+    assert compose_config(task, conf, ["place=link"]).mephisto.task.task_reward == reward
 
 
 def test_studies_have_names_of_their_own() -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from mephisto_tasks.cli.new_page import _field
 from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.launch.config import compose_config
@@ -18,6 +19,7 @@ from mephisto_tasks.launch.new_study import (
     bars,
     choices_of,
     draft,
+    fields,
     first_reply,
     published_question,
     write_study,
@@ -37,10 +39,10 @@ def new(*arguments: str, typed: str = "") -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def launched(path: Path) -> dict[str, Any]:
+def launched(path: Path, *more: str) -> dict[str, Any]:
     """The settings with which `launch FILE` runs the study."""
     task, chosen = technique_of_file(str(path), ())
-    config = compose_config(task, chosen[0].removeprefix("conf="))
+    config = compose_config(task, chosen[0].removeprefix("conf="), more)
     settings = checked_settings(task, config)
     check_dialogues(settings, path.parent)
     return {**settings.model_dump(mode="json"), "task_name": str(config.mephisto.task.task_name), "task": task}
@@ -116,6 +118,7 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
     settings = launched(path)
     assert settings["models"] == ["eliza", "my_bot"]
     assert settings["zoo_files"] == [str(files[1])]
+    assert yaml.safe_load(made.text)["zoo_files"] == [files[1].name], "the folder may be moved"
     assert "my_bot" in load_zoo(more=settings["zoo_files"])
     assert first_reply(bot).reply == "Why?"
 
@@ -201,7 +204,7 @@ def test_every_technique_that_can_be_planned_is_drawn_the_cheapest_first() -> No
     ("chosen", "expected"),
     [
         (["models=[elizza,retrieval]"], "no model is called “elizza”. Did you mean eliza?"),
-        (["--gap", "0"], "no study can find a difference that is not there"),
+        (["--gap", "0"], "--gap 0 is not a share between 0 and 1"),
         (["language=xx"], "there is no language 'xx'"),
         (["turn=3"], "there is no setting 'turn'"),
         (["turns=many"], "turns: "),
@@ -234,16 +237,57 @@ def test_a_file_is_only_replaced_when_somebody_says_so(tmp_path: Path) -> None:
 
 
 def test_questions_in_the_terminal(tmp_path: Path) -> None:
-    """Models answer, costs are drawn, and a wrong answer is asked for again."""
+    """Models answer, costs are drawn, a wrong answer is asked for again in the unit of the question, and what the study
+    takes is told once the technique is chosen and after each change of it."""
     path = tmp_path / "study.yaml"
-    answers = ["", "20", "pw_turn", "", "my-study", "humanness", "", "4", "", "xx", "en", "", ""]
-    status, printed, _ = new("--terminal", "--out", str(path), typed="\n".join([*answers, ""]))
+    wrong_at_first = ["nowhere,eliza", "", "0", "20", "pw_trn", "pw-turn"]
+    answers = [*wrong_at_first, "", "my-study", "humanness", "", "4", "", "xx", "en", "prolific", ""]
+    status, printed, _ = new("--terminal", "--out", str(path), "--model", "elizza", typed="\n".join(["", *answers, ""]))
     assert status == 0, printed
+    assert "no model is called “elizza”" in printed
+    assert "no model is called “nowhere”" in printed
+    assert "Go on with these models?" not in printed, "no launch could"
     assert "eliza: “" in printed
     assert "█" in printed
+    assert "no study finds a gap of 0 points; enter more than 0 and less than 100 points" in printed
+    assert "--gap" not in printed
+    assert "'pw_trn' is not one of " in printed
     assert "there is no language 'xx'" in printed
-    settings = launched(path)
+    assert "Amazon closed MTurk" in printed
+    after_technique, _, rest = printed.partition("conf [local]")
+    assert "take 10.7 hours and no pay" in after_technique
+    after_turns, _, after_place = rest.partition("place [local]")
+    assert "take 10.4 hours and no pay" in after_turns
+    assert "take 10.4 hours and $" in after_place.partition("task_reward [")[0]
+    settings = launched(path, "public_url=https://my.host", "requester_name=me")
     assert (settings["task_name"], settings["metric"], settings["turns"]) == ("my-study", "humanness", 4)
+
+
+def test_a_gap_is_told_of_in_the_unit_in_which_it_was_given(tmp_path: Path) -> None:
+    """Of the option as a share, before a page is served; on the page as points."""
+    status, *_ = new("--gap", "0")
+    assert status == 2
+    (problem,) = draft(Choices(gap=0), tmp_path / "study.yaml").problems
+    assert "0 points" in problem
+
+
+def test_a_missing_file_is_told_with_what_could_be_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the folder, a packaged config file, or how to make one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.yaml").touch()
+    for typed, hint in {
+        "stdy.yaml": "Did you mean .*/study.yaml",
+        "smith2022_size.yaml": "pw_dialog conf=smith2022_size_humanness, ",
+        "nosuch.yaml": "`parlai-humaneval new` writes such a file",
+    }.items():
+        with pytest.raises(ConfigError, match=hint):
+            technique_of_file(typed, ())
+
+
+def test_the_page_says_that_a_place_is_closed() -> None:
+    """Guards whoever chooses MTurk, where nobody can launch any more."""
+    (place,) = [setting for setting in fields("pw_turn") if setting.name == "place"]
+    assert "Amazon closed MTurk" in _field("pw_turn", place)["description"]
 
 
 def test_a_study_of_another_technique_is_refused(tmp_path: Path) -> None:

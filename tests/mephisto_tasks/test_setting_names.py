@@ -12,8 +12,19 @@ from omegaconf import DictConfig
 
 from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
 from mephisto_tasks.cli.launch import launch
+from mephisto_tasks.config.files import read_short_conf
 from mephisto_tasks.config.names import ROOT, SECTIONS, in_full, meanings, short_name
-from mephisto_tasks.launch.config import EMBEDDED, WORDS, ConfigError, blueprint_names, compose_config
+from mephisto_tasks.crowds.registry import crowds
+from mephisto_tasks.launch.config import (
+    EMBEDDED,
+    OTHERS,
+    WORDS,
+    ConfigError,
+    blueprint_names,
+    check_first,
+    compose_config,
+    conf_names,
+)
 from mephisto_tasks.launch.config_reference import ELSE, list_settings, one_setting
 from parlai_humaneval.techniques.registry import techniques
 
@@ -125,10 +136,64 @@ def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> 
     assert found.provider._provider_type == "link"
 
 
+def test_what_is_checked_first_knows_every_setting(tmp_path: Path) -> None:
+    """Guards settings from being refused before Mephisto is loaded, which a launch takes: those that are listed for
+    Mephisto, those that a rule forbids only without the rest of the conf, and those of a file that Hydra reads."""
+    of_crowds = {f"{ROOT}provider.{name}" for crowd in crowds() for name in crowd.Settings.model_fields}
+    assert {*of_crowds, *(ROOT + name for name in OTHERS)} == set(mephisto_settings())
+    for task in techniques():
+        for conf in conf_names(task):
+            check_first(task, conf, [])
+    blocks = ["workers.max_units_across=2", "replies={appearance: plain}", "min_choices=3"]
+    check_first("sata", "local", [*blocks, "+variants.mine={}", "setting=mine", "question='What?'", "metric=mine"])
+    check_first("pw_turn", "local", ["models=embedded", "mephisto.task.task_tags=a", "first_message='${seed}: hi'"])
+    (tmp_path / "hydra.yaml").write_text("#@package _global_\ndefaults: [local, _self_]\n", encoding="utf-8")
+    assert check_first("sata", str(tmp_path / "hydra.yaml"), ["setting=mine", "language=de"]) is None
+
+
+def test_files_next_to_the_study_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards a study that launches from one folder only, or takes a file of the same name of another study; files that
+    are in the current folder alone are found as before, and names are never taken for folders."""
+    study, elsewhere = tmp_path / "study", tmp_path / "elsewhere"
+    for folder in (study, elsewhere):
+        folder.mkdir()
+        (folder / "mine.yaml").write_text("models: {}", encoding="utf-8")
+    for file in ("lab.txt", "words.txt", "consent.yaml"):
+        (study / file).touch()
+    (study / "prolific").mkdir()
+    (elsewhere / "persona.jsonl").touch()
+    text = (
+        "zoo_files: [mine.yaml, nowhere.yaml]\nconsent_file: consent.yaml\npersona_file: persona.jsonl\npanel: prolific\n"
+        "workers: {block_list: lab.txt}\nreplies.filter_words_file: words.txt\nplace: local\n"
+    )
+    (study / "study.yaml").write_text(text.replace("panel: prolific\n", ""), encoding="utf-8")
+    monkeypatch.chdir(elsewhere)
+    blueprint = compose_config("pw_turn", "../study/study.yaml").mephisto.blueprint
+    assert list(blueprint.zoo_files) == ["../study/mine.yaml", "nowhere.yaml"]
+    assert (blueprint.consent_file, blueprint.persona_file) == ("../study/consent.yaml", "persona.jsonl")
+    assert blueprint.workers.block_list == "../study/lab.txt"
+    assert blueprint.replies.filter_words_file == "../study/words.txt"
+    (study / "panel.yaml").write_text(text, encoding="utf-8")
+    short = read_short_conf("../study/panel.yaml")
+    assert short is not None
+    assert "panel=prolific" in short.overrides
+
+
+def test_dialogues_next_to_the_study_keep_what_is_said_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "chats.jsonl").touch()
+    text = "dialogues: [packaged, chats.jsonl, {file: chats.jsonl, entities: eliza}, {task: chats.jsonl}]\n"
+    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "packaged").touch()
+    found = compose_config("pw_dialog", str(tmp_path / "study.yaml")).mephisto.blueprint.dialogues
+    there = str(tmp_path / "chats.jsonl")
+    assert list(found) == ["packaged", there, {"file": there, "entities": "eliza"}, {"task": "chats.jsonl"}]
+
+
 @pytest.mark.parametrize(
     ("content", "where", "said"),
     [
         (b"place: local\ntrns: 4\n", ", line 2: ", "there is no setting 'trns'. Did you mean turns=…?"),
+        (b"turns: 4\nmetric: humanness\nturns: 6\n", ", line 3: ", "“turns” appears twice, first in line 1; keep one"),
         (b"place: mars\n", ", line 1: ", "there is no place 'mars'"),
         (b"task_title: caf\xe9\n", ": ", "is not text in UTF-8 (byte 16); save it as UTF-8"),
         (

@@ -53,6 +53,8 @@ def pets(path: Path) -> Any:
             "(expected the next `name: value`, indented like the others, ",
         ),
         (read_yaml, b"a: \x07", "", "not YAML"),
+        (read_yaml, b"a: 1\nb:\n- {c: 1}\na: 2\n", ", line 4", "“a” appears twice, first in line 1"),
+        (read_yaml, b"b:\n- c: 1\n  d: 1\n  'c': 2\n", ", line 4", "“c” appears twice, first in line 2"),
         (read_json, b'{"name":\n"Zeb",}', ", line 2", "not JSON"),
         (read_json, b"[" * 100_000, "", "is nested too deeply"),
         (pets, b'{"name": "Zeb"}\n{"name": "Quince"', ", line 2", "not JSON"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -112,6 +113,43 @@ def test_every_help_has_an_example() -> None:
 def test_unknown_files_and_models_are_named_before_anything_is_loaded(words: list[str]) -> None:
     """Guards whoever mistypes a word: the answer is there in half a second, not after ParlAI and Mephisto."""
     assert imported([(words, ("torch", "parlai", "mephisto", "hydra", "numpy"))], "fails") == [[]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["launch", "pw_turn", "trns=4"],
+        ["launch", "pw_turn", "conf=nowhere"],
+        ["launch", "pw_turn", "place=mars"],
+        ["launch", "pw_turn", "turns=many"],
+        ["launch", "pw_turn", "replies.appearance=pretty"],
+        ["launch", "pw_turn", "metric=charm"],
+        ["launch", "pw_dialog", "metric=charm"],
+        ["launch", "sata", "setting=charm"],
+        ["launch", "pw_turn", "language=xx"],
+        ["launch", "pw_turn", "port=65536"],
+        ["launch", "pw_turn", "port={taken}"],
+        ["launch", "pw_turn", "consent_file=setup.py"],
+        ["launch", "study.yaml"],
+        ["launch", "study.yaml", "models=[eliza,retrieval]", "zoo_files=[]", "turns=many"],
+        ["pilot", "pw_turn", "trns=4"],
+        ["demo", "pw_turn", "metric=charm"],
+        ["new", "--yes", "trns=4"],
+        ["plan", "--pilot", "nowhere"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_settings_are_told_before_models_could_be_loaded(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards whoever mistypes a setting: what needs no model is checked before all that takes seconds to load."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARLAI_HUMANEVAL_DATA_DIR", str(tmp_path / "data"))
+    (tmp_path / "setup.py").write_text("import os\n", encoding="utf-8")
+    (tmp_path / "study.yaml").write_text("technique: pw_turn\nmodels: [elizza, retrieval]\n", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        typed = [word.format(taken=taken.getsockname()[1]) for word in words]
+        assert imported([(typed, ("torch", "parlai", "mephisto", "numpy"))], "fails") == [[]]
 
 
 def test_a_plan_needs_numbers_alone() -> None:

@@ -199,7 +199,7 @@ class Reception(visits.Site):
             return visits.instead_of_returning(text, t("go back to {site}", site=redirect.site))
         visit = self._store.newest_of(self._task_name, worker_name)
         closes = visit is not None and not self._takes_back(visit)
-        return visits.instead_of_returning(text, t("close this page")) if closes else text
+        return visits.only_closing(text) if closes else text
 
     def work_done(self, agent_id: str) -> None:
         self._store.end_of_agent(agent_id, "complete")

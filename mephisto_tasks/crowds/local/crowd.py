@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdWords, Forgotten, Health, Market, Trace
+from mephisto_tasks.admission.visits import Site, only_closing
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, CrowdWords, Forgotten, Health, Market, Trace
 from mephisto_tasks.crowds.registry import crowds, register_crowd
 from mephisto_tasks.crowds.signing import SignedIds
+from parlai_humaneval.schema.steps import Redirect
+
+
+class _Here(Site):
+    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        return only_closing(text)
 
 
 class LocalLaunch(CrowdLaunch):
     @cached_property
     def signed_ids(self) -> SignedIds | None:
         return SignedIds(self.data_dir)
+
+    def setup(self, db: Any) -> CrowdSetup:
+        return replace(super().setup(db), site=_Here())
 
 
 class LocalCrowd(Crowd):

@@ -141,12 +141,7 @@ def read_stream(pieces: Iterable[Any], hears: Callable[[str], None] | None = Non
     if finish_reason is None:
         raise BrokenOff(f"its stream broke off after {len(text) + len(refusal) + len(thoughts)} characters")
     return ChatReply(
-        text=text or refusal,
-        thoughts=thoughts,
-        images=images,
-        finish_reason=finish_reason,
-        model=model,
-        usage=usage,
+        text=text or refusal, thoughts=thoughts, images=images, finish_reason=finish_reason, model=model, usage=usage
     )
 
 

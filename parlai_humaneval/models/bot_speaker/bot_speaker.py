@@ -307,12 +307,7 @@ class BotSpeakerAgent(Agent):
         self._must_suffice(answers)
         each = [
             to_candidate(
-                model,
-                answer,
-                names,
-                presenter,
-                None if growth is None else growth.candidate_id(place),
-                self._images,
+                model, answer, names, presenter, None if growth is None else growth.candidate_id(place), self._images
             )
             for place, (model, answer) in enumerate(zip(self._models, answers, strict=True))
         ]

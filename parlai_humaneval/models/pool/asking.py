@@ -305,11 +305,7 @@ class _Question:
     def _weigh(self, reply: Reply) -> None:
         self._info = in_all(self._info, reply.info)
         answer = Answer(
-            reply.text,
-            reply.ready_at - self._started,
-            info=self._info,
-            withdrawn=self._withdrawn,
-            images=reply.images,
+            reply.text, reply.ready_at - self._started, info=self._info, withdrawn=self._withdrawn, images=reply.images
         )
         if blocked := self._objections.refuse(reply.text):
             unfit = replace(answer, failed=True, blocked=blocked)

@@ -15,11 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
-from yaml.composer import ComposerError
 
-from parlai_humaneval._util.data_files import FASTEST, read_yaml
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Misspelt, Problem, misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.models.zoo.secrets import key_trouble
@@ -158,7 +156,7 @@ def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] 
     entries: dict[str, _Entry] = {}
     origin: dict[str, Path] = {}
     for file in files:
-        data = read_yaml(file, "expected a YAML file of models", ZooError, _UniqueKeys)
+        data = read_yaml(file, "expected a YAML file of models", ZooError)
         try:
             content = _File.model_validate(data)
         except ValidationError as error:
@@ -249,32 +247,6 @@ def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]
             raise ZooError(f"leads in a circle ({' → '.join([*seen, parent])})", where=f"{where}.extends")
         seen.append(parent)
     return [entries[one] for one in seen]
-
-
-class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML's safe loaders depends on how it was built
-    """A safe loader which refuses a key twice in a mapping, where PyYAML takes the last; one over a merged may stand."""
-
-    def get_single_node(self) -> yaml.Node | None:
-        top: yaml.Node | None = super().get_single_node()
-        nodes = [] if top is None else [top]
-        seen = set()
-        while nodes:
-            node = nodes.pop()
-            if id(node) in seen:  # an alias
-                continue
-            seen.add(id(node))
-            if isinstance(node, yaml.MappingNode):
-                names: set[str] = set()
-                for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-                    if key.value in names:
-                        raise ComposerError(
-                            None, None, f"“{key.value}” appears twice; keep one of them", key.start_mark
-                        )
-                    names.add(key.value)
-                nodes += [value for _, value in reversed(node.value)]
-            elif isinstance(node, yaml.SequenceNode):
-                nodes += reversed(node.value)
-        return top
 
 
 def is_chat_llm(spec: ModelSpec) -> bool:

@@ -21,15 +21,7 @@ from parlai_humaneval.statistics.core.clustering_effects import (
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    EVERY,
-    Column,
-    Count,
-    Estimate,
-    Name,
-    Row,
-    interval_keys,
-)
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, interval_keys
 from parlai_humaneval.statistics.core.two_way import by_both
 from parlai_humaneval.statistics.ratings.correlations import (
     LEAST_ICC,

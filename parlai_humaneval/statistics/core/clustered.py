@@ -102,12 +102,7 @@ def cluster_sums(numerators: npt.ArrayLike, denominators: npt.ArrayLike, cluster
 
 
 def clustered_share(
-    sums: ClusterSums,
-    *,
-    name: str = "share",
-    null: float = 0.5,
-    level: float = 0.95,
-    cluster: str = "worker",
+    sums: ClusterSums, *, name: str = "share", null: float = 0.5, level: float = 0.95, cluster: str = "worker"
 ) -> Result:
     """Estimate, interval and two-sided test of a share against ``null``, clustered.
 

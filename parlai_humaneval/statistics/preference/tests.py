@@ -147,12 +147,7 @@ class TurnTest(BaseModel, extra="forbid", frozen=True):
 
 
 def compare_choices(
-    chosen: npt.ArrayLike,
-    models: Sequence[str],
-    workers: npt.ArrayLike,
-    *,
-    one_pick: bool,
-    level: float = 0.95,
+    chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike, *, one_pick: bool, level: float = 0.95
 ) -> list[TurnTest]:
     """All models at once, where there are more than two, then each pair; Holm's correction over the pairs.
 

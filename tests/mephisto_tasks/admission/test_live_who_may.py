@@ -19,6 +19,7 @@ from omegaconf import OmegaConf
 from mephisto_tasks.adapter.blueprint import build_study
 from mephisto_tasks.admission.admission import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, PHRASES, SEEN_BEFORE
 from mephisto_tasks.admission.identity import BUSY, OTHER_BROWSER
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import announce
 from mephisto_tasks.config.task import read_config
@@ -42,7 +43,8 @@ async def whole_unit(run: RunningStudy, worker: str) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
-    """“veteran” took part in an earlier study; “listed” stands in the block list; a unit for each worker."""
+    """“veteran” took part in an earlier study; “listed” stands in the block list; a unit for each worker. The program is
+    started by its path, as the README does."""
     folder = tmp_path_factory.mktemp("who-may")
     data_dir = folder / "data"
     with launch(data_dir, task_name="earlier", dialogues_per_group=2) as earlier:
@@ -55,8 +57,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudy]:
         "dialogues_per_group": 20,
         "onboarding_qualification": PRACTICE,
     }
-    with launch(data_dir, **settings, workers=rules) as run:
-        yield run
+    (folder / "parlai-humaneval").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", [str(folder / "parlai-humaneval")])
+        with launch(data_dir, **settings, workers=rules) as run:
+            patch.undo()
+            yield run
 
 
 def command(run: RunningStudy, *arguments: str) -> Result:
@@ -87,7 +93,7 @@ def practised(run: RunningStudy, worker: str) -> int:
 async def test_who_may_not_take_part_never_practises(run: RunningStudy, worker: str, words: str, kind: str) -> None:
     """A kind sentence for them; the truth for researchers, once, in a file that others cannot read."""
     for visit in "12":
-        assert await refusal(run, worker, visit) == words
+        assert await refusal(run, worker, visit) == only_closing(words)
     assert practised(run, worker) == 0
     (noted,) = [one for one in REFUSALS.read(run.data_dir, run.task_name) if one.worker == pseudonym(run, worker)]
     assert noted.kind == kind
@@ -119,7 +125,7 @@ async def test_units_are_limited_and_then_it_says_so(run: RunningStudy) -> None:
         assert await refusal(run, "once", "beside") == BUSY
         await rater.finish()
     await eventually(lambda: not run.live_run.task_runner.running_units)
-    assert await refusal(run, "once", "2") == DONE_ALL
+    assert await refusal(run, "once", "2") == only_closing(DONE_ALL)
     noted = [one for one in REFUSALS.read(run.data_dir, run.task_name) if one.worker == pseudonym(run, "once")]
     assert [one.kind for one in noted] == ["busy", "max_units"]
     assert noted[-1].why == "has begun 1 of max_units=1"
@@ -166,8 +172,10 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
         await rater.practise([*WRONG, *WRONG], good)
         await rater.client.submit_onboarding()
     refused = await refusal(run, "clumsy", "2")
-    again = f"parlai-humaneval workers reset-practice {name} --task-name {run.task_name} --data-dir {run.data_dir}"
-    assert str(refused) == f"{PHRASES['practice_failed']} {t(PHRASES['practice_again'], command=again)}"
+    program = run.data_dir.parent / "parlai-humaneval"
+    again = f"{program} workers reset-practice {name} --task-name {run.task_name} --data-dir {run.data_dir}"
+    closed = PHRASES["practice_failed"].replace("Please return the task.", "Please close this page.")
+    assert str(refused) == f"{closed} {t(PHRASES['practice_again'], command=again)}", "no site takes the task back"
     assert (
         command(run, "reset-practice", name, "--task-name", run.task_name).output
         == f"{name} can try the practice round again.\n"
@@ -204,8 +212,8 @@ async def test_who_failed_the_practice_reads_so_however_soon_they_come_back(
         await rater.client.submit_onboarding()
     assert pool.onboarding_agents, "it is still held"
     async with Rater(run, "hasty") as reloaded:
-        assert str(reloaded.client.refused).startswith(PHRASES["practice_failed"])
-    assert str(await refusal(run, "hasty", "2")).startswith(PHRASES["practice_failed"])
+        assert str(reloaded.client.refused).startswith(only_closing(PHRASES["practice_failed"]))
+    assert str(await refusal(run, "hasty", "2")).startswith(only_closing(PHRASES["practice_failed"]))
     run.live_run.loop_wrap.loop.call_soon_threadsafe(let_go.set)
     await eventually(lambda: not pool.onboarding_agents)
 
@@ -278,13 +286,13 @@ async def test_the_same_models_once_in_whatever_setting_study_and_launch(tmp_pat
                 await rater.do("end")
                 await rater.hand_in()
             await eventually(lambda: not run.live_run.task_runner.running_units)
-        assert await refusal(run, "regular", "3") == DONE_ALL_ACROSS
+        assert await refusal(run, "regular", "3") == only_closing(DONE_ALL_ACROSS)
         assert {tuple(model.name for model in record.models) for record in records(run)} == {
             ("alpha", "gamma"),
             ("beta", "gamma"),
         }
     async with launch_beside(tmp_path, **later) as again:
-        assert await refusal(again, "regular", "4") == DONE_ALL_ACROSS
+        assert await refusal(again, "regular", "4") == only_closing(DONE_ALL_ACROSS)
 
 
 async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path) -> None:
@@ -308,6 +316,6 @@ async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path
         connection.execute("UPDATE onboarding_agents SET status = 'onboarding'")
         connection.execute("DELETE FROM granted_qualifications")
     async with launch_beside(tmp_path, onboarding_qualification=PRACTICE) as run:
-        assert str(await refusal(run, "clumsy", "2")).startswith(PHRASES["practice_failed"])
+        assert str(await refusal(run, "clumsy", "2")).startswith(only_closing(PHRASES["practice_failed"]))
     assert command(run, "reset-practice", name, "--task-name", TASK).exit_code == 0
     assert tries_used() == []

@@ -25,6 +25,7 @@ from judging_hands import (
 from live import TASK, eventually
 
 from mephisto_tasks.admission.admission import PHRASES
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.annotation.study import GO_ON, JUDGING, JUDGING_PAIRS
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.launch.launch import RunningStudy
@@ -249,7 +250,7 @@ async def test_silence_ends_a_unit_in_words(tmp_path: Path) -> None:
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
             assert (ended.step.title, ended.step.next) == (AWAY[0], "stay")
-            assert ended.step.text == filled(AWAY[1], JUDGING_PAIRS)
+            assert ended.step.text == only_closing(filled(AWAY[1], JUDGING_PAIRS))
         assert sum(group.completed for group in run.study.progress()) == 1
 
 
@@ -261,10 +262,10 @@ async def test_who_has_seen_everything_is_invited_back_as_long_as_nobody_else_ha
             state = await rater.state()
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert ended.step.text == filled(AWAY[1], JUDGING)
+            assert ended.step.text == only_closing(filled(AWAY[1], JUDGING))
             await eventually(lambda: idle(run))
         run.study.config.answer_timeout_s = 60
         async with Judge(run, "other") as other:
             await other.state()
             async with Judge(run, "idler", "again") as rater:
-                assert rater.client.refused == filled(PHRASES["given_on"], JUDGING)
+                assert rater.client.refused == only_closing(filled(PHRASES["given_on"], JUDGING))

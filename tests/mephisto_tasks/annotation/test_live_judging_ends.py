@@ -11,6 +11,7 @@ from live import Rater, eventually, rows
 from test_live_judging_breaks import dialogues_of, pairs, segments, wholes
 
 from mephisto_tasks.admission.admission import ALL_DONE, DONE_ALL, PHRASES
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.annotation.study import JUDGING_PAIRS
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.study import NOTHING_LEFT, THANKS, filled
@@ -52,11 +53,11 @@ async def test_everything_is_taken_and_then_done(tmp_path: Path) -> None:
         async with Judge(run, "works") as rater:
             await rater.state()
             async with Judge(run, "late") as late:
-                assert late.client.refused == filled(PHRASES["all_taken"], JUDGING_PAIRS)
+                assert late.client.refused == only_closing(filled(PHRASES["all_taken"], JUDGING_PAIRS))
             await rater.answer_somehow()
             await rater.answer_somehow()
             async with Judge(run, "later") as late:
-                assert late.client.refused == filled(ALL_DONE, JUDGING_PAIRS)
+                assert late.client.refused == only_closing(filled(ALL_DONE, JUDGING_PAIRS))
             await rater.hand_in()
             end = rater.newest.step
             assert isinstance(end, EndStep)
@@ -82,10 +83,10 @@ async def test_nobody_is_left_with_an_empty_page(tmp_path: Path) -> None:
             assert isinstance(step, EndStep)
             assert (step.title, step.text) == (
                 filled(NOTHING_LEFT[0], JUDGING_PAIRS),
-                filled(NOTHING_LEFT[1], JUDGING_PAIRS),
+                only_closing(filled(NOTHING_LEFT[1], JUDGING_PAIRS)),
             )
         else:
-            assert details["failure_reason"] == filled(PHRASES["all_taken"], JUDGING_PAIRS)
+            assert details["failure_reason"] == only_closing(filled(PHRASES["all_taken"], JUDGING_PAIRS))
         await quick.whole_unit()
         await eventually(run.is_done)
         for rater in raters:
@@ -119,4 +120,4 @@ async def test_three_batches_a_worker_at_most(tmp_path: Path) -> None:
                 await eventually(lambda: agent_status(run, rater) == "completed")
         assert len(met) == len(set(met)) == 6
         async with Judge(run, "regular", "visit-3") as rater:
-            assert rater.client.refused == DONE_ALL
+            assert rater.client.refused == only_closing(DONE_ALL)

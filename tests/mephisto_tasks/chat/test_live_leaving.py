@@ -10,6 +10,7 @@ from live import Launch, Rater, eventually, launch, records, rows, whole_dialogu
 
 from mephisto_tasks.admission.admission import DONE_ALL, PHRASES
 from mephisto_tasks.admission.identity import BUSY
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.launch import running
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.router import OTHER_WINDOW
@@ -85,7 +86,7 @@ async def test_a_worker_with_a_conversation_open_is_sent_back_to_it(run: Running
         await first.finish()
     await eventually(lambda: idle(run))
     async with Rater(run, "greedy", "three") as third:
-        assert third.client.refused == DONE_ALL
+        assert third.client.refused == only_closing(DONE_ALL)
 
 
 async def test_two_pages_of_a_worker_at_the_same_moment_get_one_dialogue(run: RunningStudy) -> None:
@@ -113,7 +114,7 @@ async def test_who_leaves_keeps_complete_turns_and_the_work_is_given_out_again(s
             await other.talk_until("choose", turn=1)
             for assignment in (None, "another"):
                 async with Rater(run, "leaver", assignment) as rater:
-                    assert rater.client.refused == filled(PHRASES["given_on"], UnitWords())
+                    assert rater.client.refused == only_closing(filled(PHRASES["given_on"], UnitWords()))
             await other.finish()
         await eventually(run.is_done)
         assert sorted(record.status for record in records(run)) == ["complete", "partial"]
@@ -163,7 +164,7 @@ async def test_silence_ends_a_dialogue(start: Launch) -> None:
             assert isinstance(ended.step, EndStep)
             assert (ended.step.title, ended.step.text, ended.step.next) == (
                 AWAY[0],
-                filled(AWAY[1], UnitWords()),
+                only_closing(filled(AWAY[1], UnitWords())),
                 "stay",
             )
             await eventually(lambda: rater.client.status == "timeout")
@@ -182,7 +183,7 @@ async def test_with_another_pair_to_rate_the_idle_are_invited_back(start: Launch
             state = await rater.talk_until("message", turn=2)
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert ended.step.text == filled(AWAY[1], UnitWords())
+            assert ended.step.text == only_closing(filled(AWAY[1], UnitWords()))
             await eventually(lambda: idle(run))
         run.study.config.answer_timeout_s = 60
         async with Rater(run, "idler") as rater:
@@ -199,7 +200,7 @@ async def test_one_worker_may_rate_every_pair_once(start: Launch) -> None:
                 await rater.finish()
             await eventually(lambda: idle(run))
         async with Rater(run, "regular", "visit-4") as rater:
-            assert rater.client.refused == DONE_ALL
+            assert rater.client.refused == only_closing(DONE_ALL)
         pairs = [tuple(model.name for model in record.models) for record in records(run)]
         assert sorted(pairs) == [("alpha", "beta"), ("alpha", "gamma"), ("beta", "gamma")]
 

@@ -16,6 +16,7 @@ from killable_server import KillableServer, free_port
 from live import Launch, Rater, eventually, records, rows
 
 from mephisto_tasks.admission import admission as explain
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.chat.turn import INTERRUPTED, PARTNER_TYPING
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.study import STOPPED
@@ -148,7 +149,7 @@ async def test_an_outage_that_is_too_long_pays_all_counts_once_and_shuts_the_doo
         await eventually(lambda: not run.live_run.task_runner.running_units)
         assert run.study.broken is None
         async with Rater(run, "late") as late:
-            assert late.client.refused == explain.PHRASES["interrupted"]
+            assert late.client.refused == only_closing(explain.PHRASES["interrupted"])
         await asyncio.to_thread(server.start)
         await eventually(lambda: run.study.may_begin("anybody"))
         async with Rater(run, "next") as rater:

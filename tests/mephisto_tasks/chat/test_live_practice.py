@@ -10,6 +10,7 @@ from live import Launch, Rater, eventually, good_replies, launch, records, rows
 
 from mephisto_tasks.admission.admission import PHRASES
 from mephisto_tasks.admission.identity import BUSY
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.steps import FAILED_TITLE, PASSED_TITLE
@@ -76,10 +77,10 @@ async def test_twice_wrong_is_refused_politely_for_good(run: RunningStudy, good:
         assert state.step.title == FAILED_TITLE
         assert granted(run.data_dir, "twice-wrong") == {QUALIFICATION: 0, f"{QUALIFICATION}-failed": 0}
         details = await rater.client.submit_onboarding()
-        assert details["failure_reason"].startswith(PHRASES["practice_failed"])
+        assert details["failure_reason"].startswith(only_closing(PHRASES["practice_failed"]))
     for assignment in ("a-twice-wrong", "another"):
         async with Rater(run, "twice-wrong", assignment) as rater:
-            assert str(rater.client.refused).startswith(PHRASES["practice_failed"])
+            assert str(rater.client.refused).startswith(only_closing(PHRASES["practice_failed"]))
 
 
 async def test_a_reload_in_the_practice_finds_its_place(run: RunningStudy, good: frozenset[str]) -> None:
@@ -108,7 +109,7 @@ async def test_handing_the_practice_in_before_its_end_does_not_pass_it(run: Runn
     async with Rater(run, "claims") as rater:
         await rater.practise(["good"], good)
         details = await rater.client.submit_onboarding()
-        assert details["failure_reason"].startswith(PHRASES["practice_failed"])
+        assert details["failure_reason"].startswith(only_closing(PHRASES["practice_failed"]))
     assert granted(run.data_dir, "claims")[QUALIFICATION] == 0
 
 

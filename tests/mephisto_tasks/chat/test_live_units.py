@@ -13,6 +13,7 @@ import scripted_models
 from hands import Hands, texts
 from live import Launch, eventually, records
 
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy
@@ -106,7 +107,7 @@ async def test_a_silent_rater_is_told_that_they_may_go_on(start: Launch) -> None
             state = await rater.state()
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert (ended.step.title, ended.step.text) == (AWAY[0], filled(AWAY[1], conversations(3)))
+            assert (ended.step.title, ended.step.text) == (AWAY[0], only_closing(filled(AWAY[1], conversations(3))))
         await eventually(lambda: idle(run))
         run.study.config.answer_timeout_s = 60
         async with Hands(run, "idler") as rater:

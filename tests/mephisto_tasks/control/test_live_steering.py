@@ -17,6 +17,7 @@ from scripted_models import zoo_file
 
 from mephisto_tasks.adapter import task_launcher as launcher
 from mephisto_tasks.admission.admission import ALL_DONE, PAUSED
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.control.orders import (
@@ -85,13 +86,13 @@ async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch)
             paused = said(run.data_dir).paused
             assert paused is not None
             assert paused.by == "page"
-            assert await refused(run, "new") == PAUSED
+            assert await refused(run, "new") == only_closing(PAUSED)
             await practising.practise(RIGHT[2:], good)
             assert (await practising.client.submit_onboarding())["failure_reason"] is None
             await practising.finish()
             await inside.finish()
         async with Rater(run, "inside", assignment="another") as again:
-            assert again.client.refused == PAUSED, "a finished rater gets nothing else in a pause"
+            assert again.client.refused == only_closing(PAUSED), "a finished rater gets nothing else in a pause"
         assert not run.is_done(), "a paused study waits"
         await ordered(run, Resume())
         async with Rater(run, "new") as rater:
@@ -109,7 +110,9 @@ async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch)
         await eventually(run.is_done)
     await eventually(lambda: isinstance(late.newest.step, EndStep))
     assert isinstance(late.newest.step, EndStep)
-    assert (late.newest.step.title, late.newest.step.text) == tuple(filled(text, UnitWords()) for text in NOTHING_MORE)
+    assert (late.newest.step.title, late.newest.step.text) == tuple(
+        only_closing(filled(text, UnitWords())) for text in NOTHING_MORE
+    )
     await late.__aexit__(None, None, None)
 
 
@@ -144,7 +147,7 @@ async def test_more_dialogues_for_all_and_for_one_pair(start: Launch) -> None:
             await whole_dialogue(run, f"w{number}")
         await eventually(run.is_done)
         assert so_far(run.study.progress()) == (7, 7)
-        assert await refused(run, "late") == filled(ALL_DONE, UnitWords())
+        assert await refused(run, "late") == only_closing(filled(ALL_DONE, UnitWords()))
 
 
 async def test_a_pair_is_stopped_under_a_rater_and_taken_up_again(start: Launch) -> None:

@@ -14,7 +14,16 @@ from click.testing import CliRunner
 from stored_study import START, StoredStudy, choices
 
 from mephisto_tasks.cli.report import report
-from mephisto_tasks.control.snapshot import Door, GroupStatus, Inside, Left, PausedNow, Snapshot, write_snapshot
+from mephisto_tasks.control.snapshot import (
+    Door,
+    GroupStatus,
+    Inside,
+    Left,
+    PausedNow,
+    Snapshot,
+    one_line,
+    write_snapshot,
+)
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.monitoring.view import answer_table, line, progress_facts, rater_facts
 from mephisto_tasks.storage import results
@@ -22,10 +31,19 @@ from mephisto_tasks.storage import results as stored_state
 from mephisto_tasks.storage.locks import task_lock
 from mephisto_tasks.storage.results import ResultsError
 from parlai_humaneval.schema.events import Event
+from parlai_humaneval.schema.records import ModelHealth
 
 TASK = "watched"
 VARIED = [[1], [1, 2], [], [2], [1], [2]]
 NOW = START + 2_000
+
+
+def test_a_dialogue_that_ends_by_a_model_is_one_error() -> None:
+    """Guards whoever reads “2 errors” and looks for a second one; the units that failed otherwise count as well."""
+    model = ModelHealth(model="bad", replies=3, retries=2, errors=1)
+    for failed, models, words in ((1, [model], "1 error"), (3, [model], "3 errors"), (0, [model, model], "2 errors")):
+        said = one_line(0, 4, "dialogues", inside=[], door=Door(failed=failed), models=models, is_paused=False)
+        assert said.endswith(f", {words}")
 
 
 @pytest.fixture

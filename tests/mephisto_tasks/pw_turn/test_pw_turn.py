@@ -140,7 +140,7 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
         (["pw_turn", "mephisto.blueprint.onboarding_file=nowhere.json"], "there is no file nowhere.json"),
         (["pw_turn", "mephisto.blueprint.instructions_file=nowhere.yaml"], "there is no file nowhere.yaml"),
         (["pw_turn", "mephisto.blueprint.zoo_files=[nowhere.yaml]"], "nowhere.yaml"),
-        (["pw_turn", "mephisto.architect.port=high"], "is not a port"),
+        (["pw_turn", "mephisto.architect.port=high"], "port: must be a whole number"),
     ],
 )
 def test_wrong_commands_say_what_to_do_without_a_traceback(tmp_path: Path, arguments: list[str], said: str) -> None:

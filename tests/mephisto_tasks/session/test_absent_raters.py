@@ -18,6 +18,7 @@ from test_live_judging_decides import study as pairs
 
 from mephisto_tasks.admission import identity as waiting_room
 from mephisto_tasks.admission.admission import PHRASES
+from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
@@ -233,7 +234,7 @@ async def test_who_comes_back_too_late_is_told_so_and_paid(start: Launch) -> Non
     async with start(**DECIDED) as run:
         await eventually(lambda: any(isinstance(event, Folded) for event in DECISIONS.read(run.data_dir, TASK)))
         async with Rater(run, "late") as late:
-            assert late.client.refused == filled(PHRASES["went_on"], UnitWords())
+            assert late.client.refused == only_closing(filled(PHRASES["went_on"], UnitWords()))
         before = DECISIONS.read(run.data_dir, TASK)
         await rated(run, "w1")
         assert run.study.presence.door().turned_away == {"went_on": 1}

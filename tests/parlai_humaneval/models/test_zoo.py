@@ -127,7 +127,7 @@ def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -
         ("models: [", "not YAML"),
         (
             "models: {a: {options: {model: x}}, a: {options: {model: y}}}",
-            r"line 1: not YAML \(“a” appears twice; keep one of them\)",
+            r"line 1: “a” appears twice, first in line 1; keep one of them",
         ),
         ("models: {a: {options: {model: x, model: y}}}", "“model” appears twice"),
         ("", "expected a mapping"),

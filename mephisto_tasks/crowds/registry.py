@@ -54,7 +54,7 @@ def crowds() -> tuple[Crowd, ...]:
 
 
 def places_in_words() -> str:
-    """What each word of ``place`` stands for, for help."""
+    """What each word of ``place`` means, for help."""
     said: dict[str, str] = {}
     for crowd in crowds():
         said.setdefault(crowd.place, crowd.words.summary)

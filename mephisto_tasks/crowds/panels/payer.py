@@ -88,7 +88,7 @@ def free_returned(data_dir: Path, task_name: str, submissions: list[Submission])
 
 
 def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
-    """Note what a panel's list says of the submissions that came to a task; ``pay`` goes by it. Raises CrowdError."""
+    """Note what a panel's list says of the submissions that came to a task; ``pay`` uses it. Raises CrowdError."""
     store, visits = _visits(data_dir, task_name)
     said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
     if not said:

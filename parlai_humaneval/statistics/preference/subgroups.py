@@ -52,7 +52,7 @@ class GroupTest(Row):
 
 
 def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.ArrayLike) -> Result:
-    """Test that a share is the same in all groups: the interaction of who is compared with where.
+    """Test that a share is the same in all groups: the interaction of models and groups.
 
     Args:
         won: per decided answer, 1 the first won, 0 the second.

@@ -236,7 +236,7 @@ def paired_superiority(
 
 
 def superiority_of_difference(difference: Result) -> Result:
-    """The probability of superiority that a difference of two selected rates stands for: ½ plus half of it."""
+    """The probability of superiority of a difference of two selected rates: ½ plus half of it."""
     estimate, low, high = (
         None if end is None else 0.5 + end / 2 for end in (difference.estimate, difference.ci_low, difference.ci_high)
     )

@@ -30,7 +30,7 @@ DATA_DIR_ENV = "PARLAI_HUMANEVAL_DATA_DIR"
 
 
 def default_data_dir() -> Path:
-    """Where answers are kept unless a command is told otherwise: ``$PARLAI_HUMANEVAL_DATA_DIR`` or a user folder."""
+    """Where answers are kept unless a command says otherwise: ``$PARLAI_HUMANEVAL_DATA_DIR`` or a user folder."""
     override = os.environ.get(DATA_DIR_ENV)
     if override:
         return Path(override).expanduser()

@@ -76,7 +76,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
 
 def pairings(config: StaticConfig, data_dir: Path) -> dict[tuple[str, str], tuple[int, int]]:
     """Dialogues of each pair's two models (of both together, and 1, where they talk to each other), as far as that is
-    known before a launch: empty where none are named, or none are there yet. Raises DataError."""
+    known before a launch: empty if none are named, or none exist yet. Raises DataError."""
     if config.generate and not config.dialogues:
         each = config.num_dialogues
         return dict.fromkeys(config.pairs(), (each, 1 if config.show == "segment" else each))
@@ -391,7 +391,7 @@ def compared(config: StaticConfig, groups: Sequence[Sequence[str]]) -> list[str]
 
 
 def the_kind(items: Sequence[Item]) -> str:
-    """Of which kind the dialogues are, such as self_chat. Raises InvalidValue: they are of several kinds."""
+    """The kind of the dialogues, such as self_chat. Raises InvalidValue: they are of several kinds."""
     kinds = sorted({item.cell.setting for item in items})
     if len(kinds) > 1:
         raise InvalidValue(

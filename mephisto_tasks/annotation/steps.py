@@ -165,7 +165,7 @@ BETTER = phrase("Who is better?")
 
 
 def asked(config: StaticConfig) -> list[records.AskedQuestion]:
-    """Every question of an item that is not a replay, as it will stand in the record."""
+    """Every question of an item that is not a replay, as the record will contain it."""
     match config.show:
         case "pair":
             text = config.question or wordings.pair_question(config.metric, config.technique)

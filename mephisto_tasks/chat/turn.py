@@ -45,7 +45,7 @@ def write_step(config: InteractiveConfig, step_id: str, cards: list[steps.Card])
 
 
 def verdict_actions(config: InteractiveConfig) -> list[steps.Action]:
-    """Buttons beside the message field that say, at any turn, which of two partners is better."""
+    """Buttons next to the message field that say, at any turn, which of two partners is better."""
     return [
         steps.Action(
             action_id=verdict,

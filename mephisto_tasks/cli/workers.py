@@ -77,7 +77,7 @@ def unblock(
 
 
 def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None:
-    """Who may come in again, where the provider did not follow, and which blocks are ``left``."""
+    """Prints the workers who may come in again, where the provider did not follow, and which blocks are ``left``."""
     if as_json:
         rows = [{**one.block.model_dump(), "provider_agreed": one.provider_agreed} for one in lifted]
         say_json({"unblocked": rows})

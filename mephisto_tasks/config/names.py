@@ -47,13 +47,13 @@ def name_of(override: str) -> str:
 
 
 def meanings(name: str, known: Collection[str]) -> list[str]:
-    """The full names that a name can stand for, usually one."""
+    """The full names that a name can mean, usually one."""
     there = [f"{ROOT}{section}.{name}" for section in SECTIONS] + [ROOT + name, name]
     return [full for full in there if full in known or full.startswith(tuple(f"{part}." for part in OPEN))]
 
 
 def in_full(overrides: Sequence[str], known: Collection[str], words: Collection[str]) -> list[str]:
-    """Overrides with full names; ``words``: settings that have only one. Raises ConfigError: a name stands for several
+    """Overrides with full names; ``words``: settings that have only one. Raises ConfigError: a name fits several
     settings, or a setting has two values."""
     full = [override if name_of(override) in words else _in_full(override, known) for override in overrides]
     first: dict[str, str] = {}

@@ -90,7 +90,7 @@ ORDERS = LogFile("orders.jsonl", TypeAdapter[Order](Order), Personal.NONE)
 
 
 def in_words(order: Order) -> str:
-    """What an order asks for, in the words of who gives it."""
+    """What an order asks for, in words."""
     match order:
         case Pause():
             return "pause: admit no new raters"

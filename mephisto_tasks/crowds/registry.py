@@ -70,7 +70,7 @@ def invited_place() -> str:
 
 
 def places_in_words() -> str:
-    """What each word of ``place`` stands for, for help."""
+    """What each word of ``place`` means, for help."""
     said: dict[str, str] = {}
     for crowd in crowds():
         said.setdefault(crowd.place, crowd.words.summary)

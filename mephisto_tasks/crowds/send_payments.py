@@ -20,7 +20,7 @@ Answer = Literal["paid", "unpaid"]  # what a person found at the crowd's site
 
 def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = lambda payment, state: None) -> None:
     """Send everything that the books propose, which were opened while ``only_payer`` was held. Killed anywhere, it can
-    be run again: what was not sent is sent then, and what was is known. ``done``: told of each step. Raises PayError:
+    be run again: unsent payments are sent then, and sent ones are known. ``done``: called at each step. Raises PayError:
     nothing was sent; CrowdError: a site could not be asked any more, and the rest waits."""
     ledger = Ledger(data_dir, books.task_name)
     for account in books.accounts:

@@ -264,7 +264,7 @@ def texts_of(value: object) -> list[str]:
 
 
 def zoo_path(path: Path) -> Path:
-    """Where models of one's own are written."""
+    """Where your own models are written."""
     return path.with_name(f"{path.stem}_models.yaml")
 
 
@@ -419,7 +419,7 @@ def _launched(plan: Plan) -> str:
 
 
 def write_study(made: Draft, path: Path, *, replace: bool = False) -> list[Path]:
-    """Write the study, and its models beside it if they are in no zoo file. Raises ConfigError: a file already exists, and
+    """Write the study, and its models next to it if they are in no zoo file. Raises ConfigError: a file already exists, and
     not ``replace``; or nothing can be written there."""
     files = {path: made.text, **({zoo_path(path): made.zoo} if made.zoo else {})}
     for file in files:

@@ -161,7 +161,7 @@ def decided_figures(standing: StudyStatus) -> list[IntervalFigure]:
 
 
 def answer_table(answer: Answer) -> DataTable:
-    """The report's table of pairs, and beside it the p that allows for looks, where there is one."""
+    """The report's table of pairs, with the p that allows for looks, where there is one."""
     table = table_of_pairs(answer.summary)
     if not answer.looked_at:
         return table

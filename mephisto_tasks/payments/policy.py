@@ -22,7 +22,7 @@ _SIGNS = {DOLLARS: "$", "EUR": "€", "GBP": "£"}
 
 
 def sign_of(currency: str) -> str:
-    """What stands before an amount: “$”, “CHF ”."""
+    """What precedes an amount: “$”, “CHF ”."""
     return _SIGNS.get(currency, f"{currency} ")
 
 

@@ -122,8 +122,8 @@ Ticking = Callable[[str], None]
 def forget(
     data_dir: Path, people: Sequence[ErasurePlan], *, lift_blocks: bool = False, ticking: Ticking = lambda _: None
 ) -> list[Forgotten]:
-    """Delete all that is known of these workers, and of those whose forgetting was cut off before. ``lift_blocks``: who
-    is blocked may come again; else a pseudonym keeps them out. ``ticking`` is called with each pseudonym. Raises
+    """Delete all that is known of these workers, and of those whose forgetting was cut off before. ``lift_blocks``: blocked
+    workers may come again; else a pseudonym keeps them out. ``ticking`` is called with each pseudonym. Raises
     ForgetError: a launch of theirs is alive, a payment is under way, or they took part since; nothing was deleted.
     ResultsError: another program holds a file; calling this again ends what was begun."""
     again = as_they_are_now(data_dir, unfinished(data_dir))

@@ -268,7 +268,7 @@ def images(data_dir: Path, person: ErasurePlan) -> None:
 
 
 def files(data_dir: Path, person: ErasurePlan) -> None:
-    """Dialogues, judgements and practices, with all that lies beside them."""
+    """Dialogues, judgements and practices, with all files next to them."""
     for part in person.parts:
         if (folder := data_dir / part.folder).is_dir():
             shutil.rmtree(folder)
@@ -281,7 +281,7 @@ def judged_by_others(data_dir: Path, person: ErasurePlan) -> None:
 
 
 def judging_files(data_dir: Path, person: ErasurePlan) -> Iterator[tuple[Path, Any]]:
-    """State files of others that hold words of the worker's dialogues, and what is to stand in them."""
+    """State files of others that hold words of the worker's dialogues, and their new content."""
     mine = {data_dir / part.folder for part in person.parts}
     for path in sorted((data_dir / RUNS).rglob("state.json")) if person.dialogues else ():
         content = path.read_bytes()
@@ -325,7 +325,7 @@ def snapshots(data_dir: Path, person: ErasurePlan) -> None:
 
 
 def invited_as(data_dir: Path, person: ErasurePlan) -> list[str]:
-    """Names and addresses by which crowds know a worker, which the list of who is owed what may hold."""
+    """Names and addresses by which crowds know a worker, which the list of debts may contain."""
     return [name for crowd in crowds() for name in crowd.people(data_dir, person.tasks, person.name)]
 
 

@@ -116,7 +116,7 @@ def card_of(
     consent_elsewhere: str,
     licence: str,
 ) -> Card:
-    """The card of tables that were made anonymous. ``people``: who rated, and whose dialogues were judged."""
+    """The card of tables that were made anonymous. ``people``: the raters, and the people whose dialogues were judged."""
     frames = {name: getattr(tables, name) for name in get_args(TableName)}
     return Card(
         name=", ".join(tasks),

@@ -57,7 +57,7 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
 
 
 def timestamp(value: object) -> float | None:
-    """A page's time stamp, or None when it is no finite number: Mephisto does arithmetic with it."""
+    """A page's time stamp, or None when it is not a finite number: Mephisto does arithmetic with it."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

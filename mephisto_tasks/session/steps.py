@@ -87,7 +87,7 @@ def choose_step(config: RatingConfig, step_id: str, cards: list[steps.Card], que
 
 
 def credited(candidates: Sequence[Candidate], cards: Iterable[str]) -> list[str]:
-    """The candidates that the chosen cards stand for: all whose equal texts were shown as one are credited."""
+    """The candidates behind the chosen cards: all whose equal texts were shown as one are credited."""
     from parlai_humaneval.models.bot_speaker.bot_speaker import (
         standing_for,  # loads PyTorch, which settings do not need
     )

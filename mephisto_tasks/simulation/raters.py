@@ -347,7 +347,7 @@ class SimulatedRater:
 
 
 def browser_of_simulated(worker: str) -> Browser:
-    """The same in every launch, so that a simulated rater may come back. It is no secret: anybody can work it out."""
+    """The same in every launch, so that a simulated rater may come back. It is not a secret: anybody can work it out."""
     return Browser(hashlib.sha256(f"simulated:{worker}".encode()).hexdigest())
 
 

@@ -225,7 +225,7 @@ def _digest(path: Path) -> str:
 
 
 def note_written(data_dir: Path, tasks: Sequence[str], kind: Kind, paths: Iterable[Path]) -> None:
-    """Note that a command has just written these files; a folder stands for the files in it."""
+    """Note that a command has just written these files; a folder means the files in it."""
     files = [
         file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path]) if file.is_file()
     ]

@@ -118,7 +118,7 @@ def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, fai
 
 
 def resets_by_id(data_dir: Path, qualification: str | None) -> dict[str, float]:
-    """Mephisto's worker id → when they were last allowed to begin the practice of this qualification anew."""
+    """Mephisto's worker id → when they were last allowed to begin the practice of this qualification again."""
     notes = logs.NOTES.read(data_dir) if qualification else []
     mine = (one for one in notes if (one.event, one.qualification) == ("practice_reset", qualification))
     resets = {one.worker: one.at for one in mine}

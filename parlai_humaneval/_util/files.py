@@ -18,7 +18,7 @@ NO_STRANGERS = 0o660
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder that its owner alone can enter, whatever the umask; one that is there stays as it is."""
+    """Make a folder that its owner alone can enter, whatever the umask; an existing one stays as it is."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700)
@@ -51,7 +51,7 @@ def create_once(path: Path, content: bytes) -> bytes:
 
 
 def make_private(path: Path, mode: int = OWNER_ONLY) -> None:
-    """Make an empty file for what writes its files itself, such as SQLite; one that is there stays as it is."""
+    """Make an empty file for what writes its files itself, such as SQLite; an existing one stays as it is."""
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, mode))
 
 
@@ -131,7 +131,7 @@ def _draft(path: Path, content: bytes, outlasts_power: bool = False, mode: int =
 
 
 def file_stamp(path: Path) -> tuple[int, int] | None:
-    """What is another one whenever a file was written anew; None: there is none that can be seen."""
+    """A value that changes whenever a file is written again; None: no such file can be seen."""
     try:
         stat = path.stat()
     except OSError:

@@ -46,8 +46,8 @@ PACKAGE_OF = {
 
 
 def module_alone(name: str) -> Any:
-    """A module without what the packages that it is in import for themselves: all of NLTK takes seconds, for SciPy and
-    scikit-learn. Whoever imports the package later has all of it.
+    """A module without what its parent packages import for themselves: all of NLTK takes seconds, for SciPy and
+    scikit-learn. If the package is imported later, all of it is there.
     """
     root, *parts = name.split(".")
     if root in sys.modules:  # to take modules away again would make their classes twice
@@ -90,7 +90,7 @@ def check_release(name: str) -> None:
 
 
 def check_code(target: Any, digest: str) -> None:
-    """Ask that code of ParlAI or Mephisto is what a patch relies on: 8 digits of its SHA-256. Raises UntestedRelease."""
+    """Ask that code of ParlAI or Mephisto is what a patch relies on: eight digits of the SHA-256. Raises UntestedRelease."""
     import inspect
 
     source = inspect.getsource(target)
@@ -160,7 +160,7 @@ def _is_tested(name: str) -> bool:
 
 
 def install_local() -> None:
-    """What the extra ``local`` asks for; what is there stays as it is. Raises InstallingFailed."""
+    """What the extra ``local`` asks for; installed packages stay as they are. Raises InstallingFailed."""
     from importlib import metadata
 
     asked = [

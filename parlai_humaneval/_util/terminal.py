@@ -112,7 +112,7 @@ def yielding(status: Status) -> Iterator[None]:
 
 @contextmanager
 def counting(what: str, total: int, many: str, *, at_most: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """``what`` is done, and ``many`` are counted; yields what is told how many of how many. ``at_most``: it may be fewer."""
+    """Shows how many of ``total`` are done; ``at_most``: there may be fewer. Yields what to call with both numbers."""
     out = PlainConsole(file=sys.stderr, highlight=False)
     of = " of at most " if at_most else None
     if not out.is_terminal:

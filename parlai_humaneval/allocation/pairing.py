@@ -92,7 +92,7 @@ def dialogues_of_pairs(
 
 
 def judged_speaker(dialogue: Dialogue, judged: Judged, seed: int) -> int:
-    """Index of the speaker who is asked about, 0 for who speaks first."""
+    """Index of the speaker who is asked about; 0: the one who speaks first."""
     entities = [dialogue.entities[speaker] for speaker in dialogue.speakers]
     if HUMAN in entities:
         return 1 - entities.index(HUMAN)

@@ -93,7 +93,7 @@ def described(
     words: Mapping[str, object] | None = None,
     **known: Mapping[str, Any],
 ) -> Decorator:
-    """A command with the help and parameters of the ``commands.yaml`` beside its module. ``words``: for the places in its
+    """A command with the help and parameters of the ``commands.yaml`` next to its module. ``words``: for the places in its
     texts, in braces; ``known``: what of a parameter the program alone knows, such as its choices."""
 
     def command(function: Callable[..., Any]) -> Any:
@@ -122,7 +122,7 @@ def described(
 def placed(
     specs: Sequence[ModelSpec], engine: Engine | None, replicas: int | None, address: str | None
 ) -> list[ModelSpec]:
-    """The models as ``--engine``, ``--replicas`` and ``--ray-address`` want them run; the terminal is told which stay."""
+    """The models as ``--engine``, ``--replicas`` and ``--ray-address`` want them run; the terminal says which stay."""
     if engine is None and replicas is None and address is None:
         return list(specs)
     from parlai_humaneval.models.workers.hosts import with_engine  # ParlAI, which it needs, takes seconds

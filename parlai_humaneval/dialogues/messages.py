@@ -60,7 +60,7 @@ def texts_of(text: str) -> list[str]:
 
 
 def is_text(line: str) -> bool:
-    """Whether a line begins with who speaks."""
+    """Whether a line begins with its speaker."""
     return _LABEL.match(line) is not None
 
 

@@ -35,8 +35,8 @@ def load_sources(
     them, else every ``*.json`` or ``*.csv``); ``{file: …, entities: …}``, where ``entities`` says who the speakers are, a
     name for both or speaker → name, with ``form`` (:data:`.chats.FORMS`) and ``system`` (true: system messages are
     context) where they are needed; ``{task: NAME}`` of a live task, with ``setting`` of those settings of its technique
-    alone; or :data:`PACKAGED`. ``read_task``: its records, by the task's name. ``samples``: what :data:`PACKAGED` stands
-    for. Raises DataError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
+    alone; or :data:`PACKAGED`. ``read_task``: its records, by the task's name. ``samples``: the meaning of :data:`PACKAGED`.
+    Raises DataError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
     them have."""
     known: dict[str, Dialogue] = {}
     names: dict[str, Path] = {}

@@ -94,7 +94,7 @@ def shortened(text: str, max_chars: int) -> str:
 
 
 def shortened_markdown(text: str, max_chars: int) -> str:
-    """The same of markdown, which stays whole: no sign is left over by a cut within code, a table or bold words."""
+    """Like :func:`shortened`, for markdown: a cut within code, a table or bold words leaves no sign over."""
     if len(text) <= max_chars:
         return text
     cut = shortened(text, max_chars - 4).removesuffix(ELLIPSIS).rstrip()

@@ -61,7 +61,7 @@ def plain_end(text: str) -> int:
 
 
 def parsed(text: str, *, keep_maths: bool = False) -> list[Any]:
-    """markdown-it's tokens of ``text``, to be :func:`put_back`; ``keep_maths``: LaTeX is no markdown."""
+    """markdown-it's tokens of ``text``, to be :func:`put_back`; ``keep_maths``: LaTeX is not markdown."""
     known = _MATHS.sub(_all_hidden, text) if keep_maths else text
     sure = _DOUBTFUL.sub(_hidden_from_parser, _DEEP.sub(_all_hidden, known))
     # A table with a row that is wider than its head is none: its last cells would be lost.

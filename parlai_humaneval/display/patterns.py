@@ -123,7 +123,7 @@ def read_phrase(
     lists_read: ListsRead | None = None,
 ) -> Phrase:
     """The phrase of a ``notation``; a :class:`PhraseError` where it cannot be read. ``variants``: a character → all
-    that stand for the same. ``lists_read``: what other phrases have read."""
+    its equivalents. ``lists_read``: what other phrases have read."""
     parts = _WITH_CONTEXT.fullmatch(folded(notation).strip())
     if parts is None:
         raise PhraseError("<…> must be closed, and be its first or its last part")
@@ -305,7 +305,7 @@ def _with_common_ends(expressions: Iterable[str]) -> Iterator[str]:
 
 
 def any_of(names: Sequence[str]) -> str:
-    """Any of ``names``, longest first; a separator stands for any, “*” for any ending."""
+    """Any of ``names``, longest first; a separator matches any separator, “*” any ending."""
     parts = [
         r"[\s_-]".join(re.escape(part).replace(r"\*", r"\w*") for part in re.split(r"[\s_-]+", name))
         for name in sorted(set(names), key=lambda name: (-len(name), name))

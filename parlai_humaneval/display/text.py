@@ -251,7 +251,7 @@ def without_thoughts(text: str) -> str:
 
 
 def only_thoughts(text: str) -> str | None:
-    """Why ``text`` is no reply: it is nothing but thoughts. None: it is more, or something else."""
+    """Why ``text`` is not a reply: it contains only thoughts. None: it contains more, or something else."""
     both = parted(text)
     return ONLY_THOUGHTS if (both.thoughts or both.is_open) and not both.reply.strip() else None
 

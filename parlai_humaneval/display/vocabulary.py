@@ -189,7 +189,7 @@ def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKin
 
 @text.made_once(maxsize=64)
 def talk_phrases(vocabulary: Vocabulary) -> patterns.PhraseBook:
-    """Of those packaged, where a file of one's own only adds languages, these alone are read."""
+    """If a file by users only adds languages, only these are read, and the rest are the packaged phrases."""
     known, words = packaged().words, vocabulary.words
     added = {code: language for code, language in words.languages.items() if code not in known.languages}
     others = {code: language for code, language in words.languages.items() if code not in added}
@@ -263,7 +263,7 @@ def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[tuple
 
 @text.made_once(maxsize=64)
 def any_maker(vocabulary: Vocabulary) -> re.Pattern[str]:
-    """Any maker: beside the speaker's own name it tells as much as the name, whatever stands between them."""
+    """Any maker: next to the speaker's name it says as much as the name, whatever is between them."""
     words = vocabulary.words
     return re.compile(
         f"(?P<hidden>{name_part([*words.makers, *words.ordinary_makers]).expression})", re.IGNORECASE | re.MULTILINE

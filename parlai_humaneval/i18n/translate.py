@@ -56,12 +56,12 @@ def speaking(language: Language) -> Iterator[None]:
 
 
 def t(english: str, **values: object) -> str:
-    """A text in the language in force; ``{name}`` in it stands for the value of that name."""
+    """A text in the language in force; ``{name}`` in it is replaced by the value of that name."""
     return in_places(spoken().words.gettext(english) if english else "", values)
 
 
 def tn(one: str, many: str, n: int, **values: object) -> str:
-    """The same for a number of things, in the plural form that the language wants; ``{n}`` stands for the number."""
+    """The same for a number of things, in the plural form that the language wants; ``{n}`` is replaced by the number."""
     return in_places(spoken().words.ngettext(one, many, n), {"n": n, **values})
 
 

@@ -152,7 +152,7 @@ FEWEST, MOST = RANGES["likert"]
 
 def model_chat_rows(unit: Unit, plan: ImportPlan) -> Rows:
     """A row of ``turns`` for each reply, one of ``ratings`` for each rating at the end, and one of ``dialogues``. Ticks
-    stand in ``ticks``, what could be ticked in ``tick_choices``; ``none_all_good`` is ``none_said``. ``seconds`` of a
+    are in ``ticks``, the options in ``tick_choices``; ``none_all_good`` is ``none_said``. ``seconds`` of a
     turn end when the ticks arrive, which is with the worker's next message: writing it is part of them. Raises
     UnreadableUnit."""
     chat = _read_chat(unit, plan)

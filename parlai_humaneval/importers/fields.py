@@ -54,7 +54,7 @@ def _in_text(row: Data, field: str) -> str:
 
 
 def at(data: Any, path: str) -> Any:
-    """What stands at a path such as ``summaries.0.policy``, or as a list at ``dialog.*.score``; texts that hold JSON are
+    """The value at a path such as ``summaries.0.policy``, or as a list at ``dialog.*.score``; texts that hold JSON are
     opened on the way."""
     first, of_each, inner = path.partition(".*.")
     if of_each:
@@ -276,7 +276,7 @@ def ranks_in(answers: Sequence[Any], *, in_order: bool, are_models: bool) -> lis
 
 
 def model_of(row: Data, option: str) -> str | None:
-    """The model that an option stands for, by a field that is named after it; None where there is none."""
+    """The model that an option means, by a field that is named after it; None where there is none."""
     names = [f"{option}_model", f"{option}-model", f"model_{option}", f"model-{option}"]
     side = side_of(option)
     places = ("metadata.", "fields.", "item.", "data.", "")

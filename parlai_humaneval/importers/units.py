@@ -104,7 +104,7 @@ class Rows:
 
 
 def content_id(letter: str, *content: object) -> str:
-    """The same for the same content: ``letter`` and 16 hexadecimal digits of a SHA-256."""
+    """The same for the same content: ``letter`` and 16 hexadecimal digits of an SHA-256."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
     return letter + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -239,7 +239,7 @@ def _saved(data: Any, where: str, **known: Any) -> Unit | LeftOut:
 
 
 def of_state(state: Mapping[str, Any], where: str, **known: Any) -> Unit | LeftOut:
-    """Of a ``state.json`` (live tasks) or an ``agent_data.json`` (static ones); ``known``: further fields of the unit.
+    """The unit of a ``state.json`` (live tasks) or ``agent_data.json`` (static ones); ``known``: its further fields.
     Raises UnreadableUnit."""
     outputs = state.get("outputs")
     if outputs is None:

@@ -307,7 +307,7 @@ def translated(column: pd.Series[Any], words: Mapping[str, str], understood: Und
 
 
 def words_in(column: pd.Series[Any]) -> set[str]:
-    """What stands in a column, as ``--map`` has it."""
+    """The values of a column, as ``--map`` writes them."""
     return {_word(cell) for cell in column.dropna()}
 
 
@@ -404,7 +404,7 @@ def _by_number(words: set[str], understood: Understood) -> dict[str, str]:
 
 
 def winner_advice(frame: pd.DataFrame, row: int) -> str:
-    """What to type where the winner of a row, and of others, is no model's name."""
+    """What to type if the winner of one or more rows is not a model's name."""
     winner = frame["winner"].iloc[row]
     near = misspelt(str(winner), [str(frame[side].iloc[row]) for side in SIDES])
     if near is not None:
@@ -416,7 +416,7 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
 
 
 def value_advice(frame: pd.DataFrame) -> str:
-    """What to type where ratings are no numbers."""
+    """What to type if ratings are not numbers."""
     words = {word for cell in frame["value"].dropna() if not _is_number(word := _word(cell))}
     return f"leave such answers out with {map_option('value', words, '')}, or write the number that each means behind its ="
 
@@ -429,7 +429,7 @@ def map_option(column: str, words: Iterable[str], meaning: str, most: int = 4) -
 
 def in_numbers(values: Iterable[Any], beside: Set[str] = frozenset()) -> tuple[dict[str, Any], dict[str, int]]:
     """Word → number, of ratings in words such as “agree”, “4 – good” or “4,5”, and the scale of words that has the most
-    of them, then of those ``beside``; nothing where they are numbers already, or too few of them are understood."""
+    of them, then of the other columns; nothing where they are numbers already, or too few of them are understood."""
     every = Counter(clean_label(value) for value in values if isinstance(value, str))
     del every[""]
     words = {word for word in every if not (word.isascii() and _is_number(word))}
@@ -455,7 +455,7 @@ def in_numbers(values: Iterable[Any], beside: Set[str] = frozenset()) -> tuple[d
 
 def are_ratings(column: pd.Series[Any], least: float = 1.0) -> bool:
     """Whether a column holds numbers, or words of a scale: at ``least`` this share of its answers. Where it is one of
-    comments by its name, or half of it is empty, words are no scale: somebody may have written no more than “good”."""
+    comments by its name, or half of it is empty, words are not a scale: a rater may have written only “good”."""
     cells = pd.Series(
         [None if isinstance(cell, str) and cell.strip().lower() in _BLANK else cell for cell in column], dtype=object
     ).dropna()

@@ -149,7 +149,7 @@ class _Personas(BaseModel):
 def load_bst_contexts(path: Path, safe_personas: Path | None = None) -> list[SpeakerContext]:
     """Contexts of BlendedSkillTalk (E. Smith et al. 2020) from ParlAI's ``train.json``, ``valid.json`` or
     ``test.json``. The human plays the first person (the “free” speaker), the bot the second (the “guided” one); the
-    opening is their two seed utterances. A JSON list of persona pairs, ``[[[…, …], […, …]], …]``, is read too and gives
+    opening consists of both seed utterances. A JSON list of persona pairs, ``[[[…, …], […, …]], …]``, is read too and gives
     no opening. With ``safe_personas`` (ParlAI's ``safe_personas.txt``: sentences with “|” between them) only episodes
     all of whose sentences stand there are kept, as ParlAI's own worlds do. Raises DataError."""
     contexts = [_of_episode(path, number, item) for number, item in enumerate(_json_list(path), start=1)]

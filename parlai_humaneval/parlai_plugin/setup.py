@@ -39,7 +39,7 @@ def register_agents(loader: Any) -> None:
 
 
 def register_scripts(script: Any) -> None:
-    """Have ``parlai.core.script`` load the commands of this package beside ParlAI's own."""
+    """Have ``parlai.core.script`` load the commands of this package as well as ParlAI's."""
     setup, logging = script.setup_script_registry, script.logging
 
     def setup_script_registry() -> None:

@@ -268,8 +268,8 @@ def greatest_discordance(models: int) -> float:
 
 def patterns(design: ChoiceDesign) -> tuple[Floats, Floats]:
     """Which models may be chosen together, and how likely: patterns × models of 0 and 1, and their chances. The
-    simplest world with the shares and the discordance of the design: in a tie, the first pattern, no model is told
-    from another; else as many are chosen together as the discordance asks for, at least one. A set of them is the
+    simplest world with the shares and the discordance of the design: in a tie, the first pattern, all models are
+    equal; else as many are chosen together as the discordance asks for, at least one. A set of them is the
     likelier the better its models are, linearly, which gives exactly the wanted differences."""
     k = len(design.shares)
     chosen, weights = _tilts(design)
@@ -305,7 +305,7 @@ _exact_sizes = lru_cache(maxsize=200)(sizes.exact_binomial_sizes)
 
 
 def clustered_size(design: Design, alpha: float, power: float, likeness: sizes.Clustering) -> int:
-    """Observations of each sample with which what a report goes by has the power; fewer than ``MIN_WORKERS`` effective
+    """Observations of each sample with which the report's main test has the power; fewer than ``MIN_WORKERS`` effective
     workers are never planned."""
     workers = design.groups(1, likeness.per_worker) / likeness.workers_an_effective_one
     low = max(1, _ceil(MIN_WORKERS / workers))
@@ -325,7 +325,7 @@ def clustered_size(design: Design, alpha: float, power: float, likeness: sizes.C
 
 
 def clustered_power(design: Design, n: int, alpha: float, likeness: sizes.Clustering) -> float:
-    """Power of what a report goes by with ``n`` observations of each sample: the clustered test, or the paper's where
+    """Power of the report's main test with ``n`` observations of each sample: the clustered test, or the paper's where
     that has the larger p; of several models at once the joint sign-flip test. Degrees of freedom are those of the
     effective workers, or of the dialogues, where these are fewer."""
     likeness = likeness.at(n)

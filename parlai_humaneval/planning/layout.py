@@ -34,7 +34,7 @@ class Layout:
 
 
 def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
-    """Of a question that is filled up. ``ranking``: turns that show two of several models tell of all, as in reports;
+    """The layout of a completed question. ``ranking``: turns that show two of several models tell of all, as in reports;
     otherwise each pair is planned by itself. Raises PlanError."""
     try:
         design, tests, alpha, sets, per_worker = _tests(inputs, ranking)

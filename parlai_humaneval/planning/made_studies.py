@@ -60,7 +60,7 @@ def _rounded(weights: Floats, extra: int) -> Ints:
 
 
 def shares_of_workers(means: Floats, icc: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    """Of each worker the chances of several answers, of which one is given: Dirichlet around ``means``, ``shape`` ×
+    """The chances of several answers for each worker, who gives one of them: Dirichlet around ``means``, ``shape`` ×
     answers. Two answers of a worker correlate by ``icc``."""
     if not icc:
         return np.array(np.broadcast_to(means, (*shape, len(means))))
@@ -477,7 +477,7 @@ def simulated_power(
     ``replicates``: how many; None: as :func:`usual_replicates` says.
 
     Each is made into tidy tables, which the functions of the report read: of several models with Holm's correction over
-    all pairs, of which the best and the worst are the gap apart. ``on_progress`` is told how many studies were added.
+    all pairs, of which the best and the worst are the gap apart. ``on_progress`` gets the number of added studies.
     Raises PlanError.
 
     >>> print(simulated_power(PlanInputs(technique="pw_turn", gap=0.1), replicates=4))

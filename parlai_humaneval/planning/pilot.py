@@ -334,7 +334,7 @@ _WORDS = {
 
 def with_pilot(plan: Plan, inputs: PlanInputs, pilot: Pilot, typed: Mapping[str, Any]) -> Plan:
     """The plan, with what it has from the pilot, what was typed instead, and what it takes at the upper end of the ICC.
-    ``inputs``: those of ``plan``; ``typed``: what was asked for beside the pilot."""
+    ``inputs``: those of ``plan``; ``typed``: what was asked for in addition to the pilot."""
     planned = inputs.filled()
     upper = {
         name: counted

@@ -242,7 +242,7 @@ def size_of(question: PlanInputs, found: Layout) -> int:
 
 
 def power_of(question: PlanInputs, found: Layout, n: int) -> float:
-    """Of the test that is planned for, with ``n`` judgements of each sample."""
+    """The power of the planned test with ``n`` judgements of each sample."""
     if not question.clustered:
         return found.design.iid_power(n, found.alpha)
     return designs.clustered_power(found.design, n, found.alpha, found.likeness)
@@ -309,7 +309,7 @@ _OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "s
 def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanError]]:
     """A plan for each technique and setting, the fewest hours first, and why some have none.
 
-    Of several models, all plans are for telling each pair apart. What belongs to one technique alone (its setting,
+    With several models, all plans are for a difference between each pair. What belongs to one technique alone (its setting,
     discordance, shares) is left out for the others, and each takes the papers' turns and times unless they are given.
     The scales of the gap are alike, but not the same: a plan's ``gap_means`` says what it is.
 

@@ -30,9 +30,9 @@ _NODES = 400  # Values by which a mean over a distribution is taken
 
 def binomial_power(n: int, p0: float, p1: float, alpha: float = 0.05) -> float:
     """Exact power of the two-sided binomial test of ``p0`` in ``n`` observations whose true share is ``p1``. The test
-    is the one of :func:`~parlai_humaneval.statistics.core.shares.binomial_p`: p sums all outcomes that are no likelier.
-    0 when n = 0. Above ``MAX_EXACT`` observations the normal test stands in. Raises ValueError: a share outside 0–1, or
-    a negative n."""
+    is the one of :func:`~parlai_humaneval.statistics.core.shares.binomial_p`: p sums all outcomes that are at most as
+    likely. 0 when n = 0. Above ``MAX_EXACT`` observations the normal test is used. Raises ValueError: a share outside
+    0–1, or a negative n."""
     if n < 0 or not 0 < p0 < 1 or not 0 <= p1 <= 1:
         raise ValueError(f"n {n}, shares {p0} and {p1}: expected n ≥ 0, 0 < p0 < 1 and 0 ≤ p1 ≤ 1")
     if n > MAX_EXACT:
@@ -90,7 +90,7 @@ def deciding_power(
     may_be_shown: bool = True,
     alpha: float = 0.05,
 ) -> float:
-    """Power of what a report goes by of two models: a t test by cluster, but where the paper's p is the larger, that
+    """Power of the report's main test of two models: a t test by cluster, but where the paper's p is the larger, that
     one. ``distance``: the difference, in its true standard errors. ``df``: degrees of freedom of the t test.
     ``df_spread``: of the estimated variance, which is that of χ² by so many; infinite where it is known. ``effect``:
     the design effect, by which the true variance is that of independent observations. ``paper``: standard error of the
@@ -158,7 +158,7 @@ def _chances(n: int, p: float) -> Floats:
 def one_proportion_size(
     p0: float, p1: float, alpha: float = 0.05, power: float = 0.8, variance: Variance = "both"
 ) -> float:
-    """Turns after which a share that is truly ``p1`` is told from ``p0`` by the normal test of one share.
+    """Turns after which the normal test of one share distinguishes a true share of ``p1`` from ``p0``.
 
     For two models of which one must be chosen, ``p0`` is .5. Assumes independent turns.
 
@@ -181,7 +181,7 @@ def one_proportion_size(
 
 
 def two_proportions_size(p1: float, p2: float, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Turns of each of two models that are rated one at a time, for the χ² test of their two shares.
+    """Turns of each of two models that are rated one at a time, for the χ² test of both shares.
 
     Assumes independent turns. Source: Fleiss, Levin & Paik 2003, section 4.2, without continuity correction.
 
@@ -370,7 +370,7 @@ class Clustering:
 def dialogue_icc(sd: float, *, sides: int = 2, discordance: float = 1.0) -> float:
     """How alike comparisons are that share a dialogue, where log-odds of winning differ between dialogues. ``sd``:
     standard deviation of a dialogue's quality between dialogues of one model, in log-odds; ``sides``: see
-    :class:`Clustering`; ``discordance``: share of comparisons that are no tie. Assumes normal qualities, models that
+    :class:`Clustering`; ``discordance``: share of comparisons without a tie. Assumes normal qualities, models that
     are equally good, and ties that do not depend on them.
 
     >>> round(dialogue_icc(0.7), 3), round(dialogue_icc(0.7, sides=1), 3)

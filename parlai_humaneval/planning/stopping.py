@@ -132,7 +132,7 @@ def plan_until_decided(
         margin: win rates less than this apart count as equal; None: the gap.
         max_dialogues: the cap; None: with it 95 % of studies of equal models end before.
         studies: how many to simulate of each truth; None: fewer where each takes longer (:data:`STUDIES`).
-        on_progress: is told how many studies have ended, and how many there are.
+        on_progress: gets the number of studies that have ended, and of all.
 
     Raises:
         PlanError: the technique has no answers that can be simulated, or margin or cap are impossible.

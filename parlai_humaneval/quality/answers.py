@@ -164,7 +164,7 @@ def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
 
 
 def same_side(records: Sequence[JudgementRecord]) -> Finding:
-    """Of two dialogues always the one on the same side was chosen, in all items and for all metrics."""
+    """The rater always chose the dialogue on the same side, in all items and for all metrics."""
     pairs = [record for record in records if len(record.dialogues) == 2]
     items = [{answer.option for answer in record.answers if answer.option in SIDES} for record in pairs]
     chosen = [options for options in items if options]

@@ -67,7 +67,7 @@ NAMED_TOGETHER = 6
 def best_of_pairs(
     models: Mapping[str, float | None], pairs: Sequence[PairLine], order: ModelOrder | None = None
 ) -> Best | None:
-    """By the tests of pairs: each model may be the best that is not significantly below another. None without tests.
+    """The models that may be the best: those that are not significantly below another. None without tests of pairs.
 
     ``models``: their values, the best first; nobody leads where the first two that may be the best have the same, or one of
     them has none. ``order``: what ranks them instead, where values do not compare them all. As Holm's correction is over
@@ -141,7 +141,7 @@ def rank_words(low: int | None, high: int | None) -> str:
 
 
 def below_words(best: Best, pairs: Sequence[PairLine]) -> str:
-    """What is told of the models below another one: “eliza and dull are statistically tied (p = .46).”; may be empty."""
+    """A sentence about the models below another one: “eliza and dull are statistically tied (p = .46).”; may be empty."""
     ranks: list[tuple[str, str]] = []
     if len(best.told) > 2:
         models = [*best.together, *best.told]
@@ -194,7 +194,7 @@ def told_leader(summary: Summary) -> Summary:
 def apart_words(pairs: Sequence[PairLine], what: str) -> str:
     """How many of several pairs of ``what`` differ, and which model is ahead of all others.
 
-    “2 of 3 pairs of models differ after Holm's correction: a is ahead of both others”; “None of 3 pairs … differs …”.
+    “2 of 3 pairs of models differ after Holm's correction: ada is ahead of both others”; “None of 3 pairs … differs …”.
     """
     apart = sum(bool(pair.differs) for pair in pairs)
     winner = winner_words(pairs) if what == "models" else ""
@@ -206,7 +206,7 @@ def apart_words(pairs: Sequence[PairLine], what: str) -> str:
 def rough_guides(results: Iterable[Result]) -> list[str]:
     """“Fewer than 10 workers: take the interval as a rough guide.”, or why there is none where all agree, each once.
 
-    Where results differ in it, each is told with what it is of; of unequal numbers of answers the worst alone.
+    If results differ in it, each line says what it is about; with unequal numbers of answers, only the worst.
     """
     told: dict[str, list[str]] = {}
     known = [result for result in results if result.estimate is not None]
@@ -235,7 +235,7 @@ def counted_once(results: Iterable[Result]) -> list[str]:
 def about_dialogues(results: Iterable[Result]) -> list[str]:
     """“The answer is about these 12 dialogues: …”, once; nothing where many dialogues were judged, or each once.
 
-    Of several pairs it is the number of each pair, so that a study may have more.
+    With several pairs it is the number for each pair, so a study may have more.
     """
     known = [result for result in results if result.estimate is not None]
     of_pairs = [int(result.details.get(ABOUT) or 0) for result in known]
@@ -284,7 +284,7 @@ def pair_p(pair: PairLine) -> str:
 def to_cite(pairs: Sequence[PairLine], decided: OfDecided, *, alike: bool = False) -> tuple[str, ...]:
     """Said below the table of pairs that answers: which of its p-values to cite; nothing where none was made.
 
-    ``decided``: how many of a section's studies stop once they reach a decision, so that no p-value is cited. ``alike``:
+    ``decided``: the number of its studies that stop once they reach a decision, so that no p-value is cited. ``alike``:
     some pairs have a p with both positions weighted equally.
     """
     if all(pair.p_decides is None for pair in pairs):

@@ -175,7 +175,7 @@ def settings_of(tables: Tables) -> list[document.SettingFact]:
 
 def decided_designs(tables: Tables) -> list[tuple[str, str, str]]:
     """Technique, setting and metric of each study that stops once it reaches a decision, by its log or settings. Attention
-    checks, whose setting may be another one, are no study."""
+    checks, whose setting may differ, do not count."""
     of_studies = replace(tables, judgements=tables.judgements[~is_set(tables.judgements, "gold")])
     ending = (fact for fact in settings_of(of_studies) if fact.values.get("stop") == "decided")
     designs = {(fact.technique, fact.setting, str(fact.values.get("metric", ""))) for fact in ending}
@@ -367,12 +367,12 @@ def qualifying(facts: document.Facts, answers: Sequence[Summary], in_short: Sequ
 
 
 def raters_line(facts: document.Facts) -> str:
-    """Who rated, and how much, in one line."""
+    """The raters and how much they rated, in one line."""
     return "; ".join(_said(facts, "line"))
 
 
 def raters_words(facts: document.Facts) -> list[Pair]:
-    """Who rated, and how much, line by line; what is not known has no line."""
+    """The raters and how much they rated, line by line; unknown facts have no line."""
     told = _said(facts, "labelled")
     return list(zip(told[::2], told[1::2], strict=True))
 

@@ -171,7 +171,7 @@ def answer_tables(answers: Sequence[Summary]) -> Iterator[views.DataTable]:
 
 
 def leaders_table(answers: Sequence[Summary]) -> views.DataTable:
-    """Of each answer who leads, who cannot be told from it, and who can; for files, as verdicts say it in words."""
+    """For each answer the leader, the models tied with it, and the others; for files, as verdicts say it in words."""
     rows = [
         {
             **{name: getattr(answer, name) for name in ("technique", "setting", "metric", "question", "section")},
@@ -279,7 +279,7 @@ def _short_names(answers: Sequence[Summary]) -> list[str]:
 def figure_of(answers: Sequence[Summary]) -> views.IntervalFigure | None:
     """One figure of all models, or of all pairs where models have no value of their own.
 
-    Of several answers only those are drawn that are on the scale of the first.
+    Only answers on the scale of the first are drawn.
     """
     if not answers:
         return None

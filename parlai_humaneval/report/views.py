@@ -213,7 +213,7 @@ def curve_figures(
 
 
 def points_label(margin: float | None) -> str:
-    """Of an axis of differences of two shares; ``margin``: within which they are equal, and shaded."""
+    """The label of an axis of differences of two shares; ``margin``: within which they are equal, and shaded."""
     return f"percentage points{'' if margin is None else f'; shaded: equal within {100 * margin:g}'}"
 
 

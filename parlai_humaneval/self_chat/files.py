@@ -81,7 +81,7 @@ def dialogue_id(pair: Pair, seed: int, number: int) -> str:
 
 
 def seed_of(pair: Pair, seed: int, number: int, side: int) -> int:
-    """The chance of one side of one dialogue. It hangs on nothing else, such as what is generated beside it."""
+    """The chance of one side of one dialogue. It depends on nothing else, such as other dialogues of the same run."""
     named = f"{pair[0]}\n{pair[1]}\n{seed}\n{number}\n{side}"
     return int.from_bytes(hashlib.sha256(named.encode()).digest()[:4], "big")
 

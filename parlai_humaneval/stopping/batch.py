@@ -77,9 +77,10 @@ def along_paths(now: Floats, better: Flags, pairs: Pairs) -> Floats:
     :class:`Decisions`.
 
     Somebody who knew the order could split a capital over its K − 1 neighbors, and bet on each that the lower one is
-    better. If i is called better than j, which stands higher, the bets on the path from j down to i have paid at least
-    as much as those on the path that pays least. Equal models have no order: half of the capital goes down their row of
-    numbers, and half goes up. An order that contradicts earlier claims is not that of the models, or they were false."""
+    better. If model j is the higher one, but i was called the better, the bets on the path from j down to i have paid at
+    least as much as those on the path that pays least. Equal models have no order: half of the capital goes down
+    their row of numbers, and half goes up. An order that contradicts earlier claims is not that of the models, or
+    those were false."""
     models, first, second = pairs.models, pairs.first, pairs.second
     paid = np.full((len(now), models, models), np.inf)  # higher × lower model
     paid[:, second, first], paid[:, first, second] = now[:, 0], now[:, 1]
@@ -324,7 +325,7 @@ def contradictions(evidence: Evidence, better: Flags, alpha: float) -> Flags:
 
 
 def in_words(models: tuple[str, ...], decisions: Decisions, margin: float) -> str:
-    """Who is better than whom in the first of the studies, such as “A > B > {C ≈ D within 10 points}”. Where that is no
+    """The ranking in the first of the studies, such as “A > B > {C ≈ D within 10 points}”. If that is not a
     row of groups, as long as pairs are open or where A ≈ B ≈ C though A > C, claim after claim."""
     better, equal, number = decisions.better[0], decisions.equal[0], decisions.pairs.number
     points = f"within {margin * 100:g} points"

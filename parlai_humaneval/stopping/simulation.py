@@ -294,7 +294,7 @@ class Crowded:
 
 
 def made_up(rule: StoppingRule, rates: Floats, crowd: Crowd, *, studies: int, seed: int = 0) -> Crowded:
-    """So many studies that nobody has come to yet."""
+    """A number of studies that nobody has come to yet."""
     begun = Studies(rule, studies)
     begun.evidence.only_decide()
     return Crowded(begun, rates, crowd, seed=seed)
@@ -321,8 +321,8 @@ def forecasts(
     studies: Studies, *, begun: Ints, crowd: Raters, simulations: int = SIMULATIONS, seed: int = 0
 ) -> list[Forecast]:
     """Run each of ``studies`` on, ``simulations`` times, with strengths drawn from what is known of them. ``begun``:
-    dialogues of each that count towards its cap; ``crowd``: what their workers are like. Who is in flight is taken to
-    finish."""
+    dialogues of each that count towards its cap; ``crowd``: what their workers are like. Raters who have begun are
+    assumed to finish."""
     rng, each = np.random.default_rng(seed), np.repeat(np.arange(studies.count), simulations)
     rates = [
         win_rates(drawn) for row in range(studies.count) for drawn in _strengths(studies, row, crowd, simulations, rng)

@@ -29,7 +29,7 @@ R = TypeVar("R", DialogueRecord, JudgementRecord)
 def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Tables:
     """Tidy tables of live dialogues and of judgements of finished ones, in their order.
 
-    What is unfinished is kept and marked as such. Attention checks stand in ``judgements`` only.
+    What is unfinished is kept and marked as such. Attention checks are in ``judgements`` only.
 
     Args:
         records: of raters.

@@ -58,7 +58,7 @@ def _cell(value: Any) -> Any:
 
 
 def json_cell(value: object) -> str:
-    """A value that is no plain cell, as JSON."""
+    """A value that does not fit into a plain cell, as JSON."""
 
     def plain(inside: object) -> object:
         return inside.model_dump(mode="json") if isinstance(inside, BaseModel) else str(inside)
@@ -67,7 +67,7 @@ def json_cell(value: object) -> str:
 
 
 def copied(source: object, *names: str) -> Row:
-    """The fields of these names, which stand in columns of the same names."""
+    """The fields of these names, which have columns of the same names."""
     return {name: _cell(getattr(source, name)) for name in names}
 
 
@@ -159,7 +159,7 @@ def comparison_row(
 
 
 def comparison_cells(model_a: str, model_b: str, winner: str | None) -> Row:
-    """Who was compared, and who won."""
+    """The compared models, and the winner."""
     return {
         "model_a": model_a,
         "model_b": model_b,
@@ -248,7 +248,7 @@ def point_rows(record: DialogueRecord) -> Iterator[Row]:
 
 
 def failed_checks(checks: Mapping[str, Any]) -> list[str]:
-    """Names of the quality checks that did not pass; the practice, which stands beside them, is none."""
+    """Names of the quality checks that did not pass; the practice, which is next to them, is not one of them."""
     return [
         name
         for name, outcome in checks.items()

@@ -26,7 +26,7 @@ SCALES = ("final", "rate")
 
 
 def subject(dialogue: records.ShownDialogue) -> str:
-    """Who is judged in a dialogue: the judged speaker, or else the models that speak, joined by ;."""
+    """The subject of a judged dialogue: the judged speaker, or else the models that speak, joined by ;."""
     if dialogue.judged is not None:
         return dialogue.entities[dialogue.judged]
     return ";".join(dict.fromkeys(name for name in dialogue.entities if name != records.HUMAN)) or records.HUMAN

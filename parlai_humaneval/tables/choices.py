@@ -186,7 +186,7 @@ def choice_groups(tables: Tables) -> list[ComparisonGroup]:
 
 
 def of_own_rater(turns: pd.DataFrame) -> Flags:
-    """Turns as the raters who held the dialogue answered them; those who read it again are compared, not counted."""
+    """Turns as the raters who held the dialogue answered them; raters who read it again do not count here."""
     again = turns["technique"].isin(with_trait("read_again"))
     return (turns["own_worker"].isna() & turns["judgement_id"].isna() & ~again).to_numpy(dtype=bool)
 

@@ -38,7 +38,7 @@ def settled(
     ids get “ (answer 2)”. The worker stays the same, and so do the dialogues of a comparison of two. ``first`` and
     ``last`` leave the others out. The order is that of the column ``started``, where every answer to the same has one,
     else that of the rows. None: nothing is changed, and what appears twice is left for
-    :func:`~parlai_humaneval.tables.columns.check_unique` to refuse; answers that were kept before are told. Raises
+    :func:`~parlai_humaneval.tables.columns.check_unique` to refuse; answers that were kept before are named. Raises
     ValueError."""
     if repeats not in (None, *get_args(Repeats)):
         advice = f"choose one of {', '.join(get_args(Repeats))}, or None to refuse them"
@@ -330,7 +330,7 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
 
 
 def with_besides(tables: Tables, directory: Path, format: Format | None = None) -> Tables:
-    """``tables`` with what stands in their folder besides raters' answers: those of judges, and the logs of studies that
+    """``tables`` with the answers of judges in their folder, and the logs of studies that
     stop once they reach a decision. Raises TableError."""
     of_judges = _read_all(directory / JUDGES, format, None, JUDGE_COLUMNS)
     judges = None if of_judges is None else tables_of(of_judges)

@@ -51,7 +51,7 @@ def median(seconds: pd.Series[Any]) -> float | None:
 
 
 def of_unfinished(dialogue: pd.Series[Any], worker: pd.Series[Any], dialogues: pd.DataFrame) -> Flags:
-    """Where the pair of dialogue and worker stands in ``dialogues`` with ``complete`` 0."""
+    """Where the pair of dialogue and worker is in ``dialogues`` with ``complete`` 0."""
     left = dialogues[(dialogues["complete"] == 0).to_numpy(dtype=bool)]
     if left.empty:
         return np.zeros(len(dialogue), dtype=bool)

@@ -58,7 +58,7 @@ RANGES: Mapping[Place, tuple[float, float]] = {"tick": (0, 1), "likert": (1, 5),
 
 
 def criteria_for(place: Place, wanted: Sequence[str | Mapping[str, Any]]) -> list[Criterion]:
-    """The criteria of a configuration: names of :data:`CRITERIA`, or ``{name, text, reversed}`` of one's own. Raises
+    """The criteria of a configuration: names of :data:`CRITERIA`, or your own ``{name, text, reversed}``. Raises
     ValueError: an unknown name (the message lists the known ones), a malformed criterion, or one named twice."""
     form = "{name: …, text: …, reversed: false}"
     return _chosen(Criterion, CRITERIA[place], wanted, ("criterion", "criteria"), form, "{name: …, text: …}")
@@ -93,7 +93,7 @@ def _chosen(
 
 
 def criterion_records(place: Place, criteria: Sequence[Criterion]) -> list[CriterionRecord]:
-    """As they stand in a record."""
+    """As records contain them."""
     minimum, maximum = RANGES[place]
     return [
         CriterionRecord(
@@ -129,7 +129,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
 
 
 def dimensions_for(wanted: Sequence[str | Mapping[str, Any]]) -> list[Dimension]:
-    """The dimensions of a configuration: names of :data:`DIMENSIONS`, or ``{name, text, hints}`` of one's own. Raises
+    """The dimensions of a configuration: names of :data:`DIMENSIONS`, or your own ``{name, text, hints}``. Raises
     ValueError: as :func:`criteria_for`."""
     short_form = "{name: …, text: …, hints: […, …]}"
     form = f"{short_form} with a sentence for each point, from 1 (2 to 11 of them)"
@@ -137,7 +137,7 @@ def dimensions_for(wanted: Sequence[str | Mapping[str, Any]]) -> list[Dimension]
 
 
 def dimension_records(dimensions: Sequence[Dimension]) -> list[CriterionRecord]:
-    """As they stand in a record: points from 1 to the number of hints."""
+    """As records contain them: points from 1 to the number of hints."""
     return [
         CriterionRecord(
             name=one.name, text=one.text, scale="points", minimum=1, maximum=one.maximum, hints=list(one.hints)

@@ -41,6 +41,11 @@ YAML = (
     "*/*/*/phrases.yaml",
     "*/cli/*.yaml",
     "*/report/methods.yaml",
+    "*/report/figures.yaml",
+    "*/report/tables.yaml",
+    "*/privacy/columns.yaml",
+    "*/data/columns.yaml",
+    "*/data/plan_problems.yaml",
     "*/data/stopping_words.yaml",
     "*/data/ray_words.yaml",
     "*/data/server_refusals.yaml",
@@ -58,21 +63,27 @@ def texts() -> Iterator[str]:
     for package in ("parlai_humaneval", "mephisto_tasks"):
         for file in sorted((REPOSITORY / package).rglob("*.py")):
             yield from _strings(file)
-        for file in sorted((REPOSITORY / package).rglob("*.j2")):
+        for file in sorted(file for suffix in ("j2", "jinja") for file in (REPOSITORY / package).rglob(f"*.{suffix}")):
             text = re.sub(r"\{\{.*?\}\}", "`x`", file.read_text("utf-8"), flags=re.S)
             text = re.sub(r"<(style|script).*?</\1>|\{[%#].*?[%#]\}|<[^>]*>", "\n\n", text, flags=re.S)
             yield from re.split(r"\n\s*\n", text)
     for file in (file for pattern in YAML for file in sorted(REPOSITORY.glob(pattern))):
         yield from _leaves(yaml.safe_load(file.read_text("utf-8")))
+    for file in sorted((REPOSITORY / "zoo_configs").glob("*.yaml")):
+        yield from _configs(file)
+    for file in sorted((REPOSITORY / "mephisto_tasks/webapp/src/new").glob("[A-Z]*.tsx")):
+        yield from _screen(file)
     with (REPOSITORY / "parlai_humaneval" / "i18n" / "zh.po").open("rb") as catalog:
         for entry in read_po(catalog):
             yield from [entry.id] if isinstance(entry.id, str) else entry.id
 
 
 def _strings(file: Path) -> Iterator[str]:
-    """Strings without docstrings, but with the descriptions of settings."""
+    """Strings with the docstrings of public functions and the descriptions of settings, without other docstrings."""
     tree, skipped = ast.parse(file.read_text("utf-8")), set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node in tree.body and not node.name.startswith("_"):
+            yield from re.split(r"\n\s*\n", re.sub(r":\w+:`+([^`]*)`+|``", r"`\1`", ast.get_docstring(node) or ""))
         body = getattr(node, "body", None)
         for before, each in zip([None, *body], body, strict=False) if isinstance(body, list) else ():
             if isinstance(each, ast.Expr) and not (file.name in SETTINGS and isinstance(before, ast.AnnAssign)):
@@ -82,6 +93,20 @@ def _strings(file: Path) -> Iterator[str]:
             yield "".join(str(piece.value) if isinstance(piece, ast.Constant) else "`x`" for piece in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             yield from re.split(r"\n\s*\n", re.sub(r"%[.\d]*[a-z]\b|\{[^}]*\}", "`x`", node.value))
+
+
+def _configs(file: Path) -> Iterator[str]:
+    """Descriptions and comments of a file that users read and copy."""
+    text = file.read_text("utf-8")
+    yield from _leaves(yaml.safe_load(text))
+    yield from (re.sub(r"^\s*# ?", "", lines, flags=re.M) for lines in re.findall(r"(?:^ *#.*\n)+", text, re.M))
+
+
+def _screen(file: Path) -> Iterator[str]:
+    """Texts of a page that is not translated."""
+    code = re.sub(r"\{[^{}]*\}", "`x`", re.sub(r"/\*.*?\*/|//.*", "", file.read_text("utf-8"), flags=re.S))
+    for quoted, template, between in re.findall(r'"([^"\n]+)"|`([^`\n]+)`|>\s*([A-Z“][^<>{};=]*)<', code):
+        yield quoted or template or between
 
 
 def _leaves(node: object) -> Iterator[str]:

@@ -14,6 +14,22 @@ def test_no_sentence_breaks_a_rule_that_a_pattern_can_find() -> None:
     assert len(english.accepted()) <= 28  # which falls with every sentence that is mended
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Open chat models that run on this machine",  # a comment of a zoo file
+        "a small open chat model",  # a description there
+        "The two-sided t test of two independent samples",  # the docstring of a public function
+        "With the exact binomial test, power",  # a template
+        "One row per candidate reply",  # the meaning of a table
+        "The smallest difference between two models that you must not miss",  # the page of `new`
+    ],
+)
+def test_every_kind_of_text_is_read(words: str) -> None:
+    """Guards the list of sources, which said nothing of what it left out."""
+    assert any(words in text for text in english.prose())
+
+
 def test_what_is_accepted_but_gone_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

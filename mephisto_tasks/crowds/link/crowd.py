@@ -64,7 +64,7 @@ def read_parameters(sent: object) -> visits.Parameters:
 
 
 def arrival_by(doors: Sequence[Door], parameters: visits.Parameters) -> visits.Arrival:
-    """Who came, as the first door says that knows the parameters. Raises TurnedAway."""
+    """The person who came, as the first door says that knows the parameters. Raises TurnedAway."""
     for door in doors:
         if (arrival := door.arrival(parameters)) is not None:
             return arrival

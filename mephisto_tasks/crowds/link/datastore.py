@@ -148,6 +148,6 @@ def open_datastore(data_dir: Path, provider: str = LINK) -> LinkDatastore | None
 
 
 def sessions(data_dir: Path, task_name: str, provider: str = LINK) -> list[Visit]:
-    """Who came to a task by a link, with which session, and how that ended; oldest first."""
+    """The people who came to a task by a link, with their session and how that ended; oldest first."""
     store = open_datastore(data_dir, provider)
     return [] if store is None else store.of_task(task_name)

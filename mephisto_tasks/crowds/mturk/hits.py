@@ -42,7 +42,7 @@ State = Literal["open", "taken", "submitted", "over"]
 
 
 def study_mark(db_root: str, task_name: str) -> str:
-    """What stands in the annotation of every HIT of a study, by which a later launch knows what is left of it."""
+    """The annotation of every HIT of a study, by which a later launch knows what is left of it."""
     return f"parlai-humaneval {hashlib.sha256(f'{db_root}|{task_name}'.encode()).hexdigest()[:16]}"
 
 

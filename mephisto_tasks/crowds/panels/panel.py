@@ -193,7 +193,7 @@ def panel_names() -> list[str]:
 
 
 def panel_door(panel: str, codes: Mapping[Outcome, str], values: Mapping[str, str]) -> PanelDoor:
-    """The door of a panel: one of :func:`panel_names`, or a YAML file of yours. Raises ConfigError."""
+    """The door of a panel: one of :func:`panel_names`, or your YAML file. Raises ConfigError."""
     file = read_panel(panel)
     for name in file.values:
         if not values.get(name):

@@ -163,7 +163,7 @@ class ProlificBlocks:
 
 
 def take_out(data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
-    """Take somebody who is forgotten out of our groups; what went wrong, in sentences. Who stays blocked stays in those."""
+    """Take somebody who is forgotten out of our groups; what went wrong, in sentences. Blocked people stay in those."""
     whom = participant(person.name)
     names = {f"humaneval allowed: {task}" for task in person.tasks}
     if not stays_blocked:

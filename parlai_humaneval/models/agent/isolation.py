@@ -56,7 +56,7 @@ def quiet_parlai(level: int = logging.ERROR) -> AbstractContextManager[None]:
 
 
 def quiet_tries(logger: str = "parlai_humaneval.models.pool") -> AbstractContextManager[None]:
-    """Failed tries at a reply are not logged within: whoever asked is told why there is none at the end."""
+    """Failed tries at a reply are not logged within: the caller gets the reason at the end."""
     return _logging_at(logging.getLogger(logger), logging.CRITICAL)
 
 

@@ -179,7 +179,7 @@ def to_question(heard: Heard) -> bytes:
 
 
 def from_answer(answer: bytes) -> Said:
-    """What an answer says; :class:`BadAnswer` for one that is too long, no JSON object, or whose ``text`` is no text."""
+    """What an answer says; :class:`BadAnswer` if it is too long, not a JSON object, or its ``text`` is not a string."""
     if len(answer) > MAX_BYTES:
         raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes")
     try:

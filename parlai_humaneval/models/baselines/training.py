@@ -217,7 +217,7 @@ def _count_step_in_hand(loop: TrainLoop) -> None:
 
 
 def keep_for_inference(work: Path, made: Path) -> None:
-    """Copy a trained model, with all files beside it, to where it is used, without what only training needs."""
+    """Copy a trained model, with all files next to it, to where it is used, without what only training needs."""
     import torch
 
     made.parent.mkdir(parents=True, exist_ok=True)

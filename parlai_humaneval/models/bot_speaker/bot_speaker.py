@@ -79,8 +79,8 @@ def to_candidate(
 
 
 def lay_out(candidates: Sequence[Candidate], order: Sequence[int], *, merge: bool) -> list[Candidate]:
-    """Give each candidate its place, in the ``order`` of showing. With ``merge``, one whose text equals an earlier
-    card's is the ``same_as`` it. Failed ones come last, with position 0."""
+    """Give each candidate its place, in the ``order`` of showing. With ``merge``, one with the text of an
+    earlier card is ``same_as`` that card. Failed ones come last, with position 0."""
     in_order = [candidates[index] for index in order]
     placed: list[Candidate] = []
     cards: dict[str, Candidate] = {}
@@ -112,7 +112,7 @@ def card_of(candidates: Sequence[Candidate], candidate_id: str) -> Candidate:
 
 
 def standing_for(candidates: Sequence[Candidate], candidate_id: str) -> list[str]:
-    """Ids of all candidates that a card stands for, its own first: all of them are credited when the card is chosen."""
+    """Ids of all candidates that a card shows, its own first: all of them are credited when the card is chosen."""
     card = card_of(candidates, candidate_id).candidate_id
     return [candidate.candidate_id for candidate in candidates if card in (candidate.candidate_id, candidate.same_as)]
 

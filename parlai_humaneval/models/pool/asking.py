@@ -100,7 +100,7 @@ def ask_all(
 ) -> list[Answer]:
     """The next line by each of ``children`` of its own of ``dialogues``; all are asked at once. A model that fails, or
     is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times (its own settings go before these), and
-    ``on_delay`` gets a sentence for the person. The time for which a server is out is no try. ModelFailed when nothing
+    ``on_delay`` gets a sentence for the person. While a server is out, tries are not counted. ModelFailed when nothing
     came."""
     questions = [
         _Question(child, dialogue, timeout_s, retries, objections, listener, place)

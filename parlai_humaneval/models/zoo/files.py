@@ -32,7 +32,7 @@ def make_importable(folder: Path | None) -> None:
 
 
 def mistaken(model: str, folder: Path | None) -> list[str]:
-    """Python imports one module of a name: says so where that is not the one beside the zoo file."""
+    """A warning if Python imports another module of this name than the one next to the zoo file."""
     module = model.partition(":")[0].split(".")[0]
     beside = None if folder is None else folder / f"{module}.py"
     taken = getattr(sys.modules.get(module), "__file__", None)

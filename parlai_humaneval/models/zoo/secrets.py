@@ -44,12 +44,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def key_trouble(options: Mapping[str, Any], above: str = "") -> Problem | None:
-    """What is wrong with options that hold a key, at any depth; ``above`` stands before their names."""
+    """What is wrong with options that hold a key, at any depth; ``above`` precedes their names."""
     return next(_troubles(options, above), None)
 
 
 def is_variable_name(value: str) -> bool:
-    """Whether it can be meant as the name of an environment variable, and is no key put there by mistake."""
+    """Whether it can be meant as the name of an environment variable, rather than a key put there by mistake."""
     if not _NAME.fullmatch(value):
         return False
     if value in os.environ:

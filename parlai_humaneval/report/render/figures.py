@@ -181,7 +181,7 @@ def to_svg(figure: Figure) -> str:
 
 
 def to_file(figure: Figure, file_format: Literal["svg", "pdf"], note: str = "") -> bytes:
-    """``figure`` as a file that stands alone, in light colours; ``note`` stands small above it."""
+    """``figure`` as a self-contained file, in light colours, with ``note`` in small letters above it."""
     return _drawn(figure, PRINT, file_format, note)
 
 

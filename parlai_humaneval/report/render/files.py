@@ -43,9 +43,9 @@ def escaped(text: str) -> str:
 
 
 def to_latex(table: DataTable, note: str = "") -> str:
-    """A floating table, or a longtable where it has more than :data:`LONG` rows; numbers stand on the right.
+    """A floating table, or a longtable where it has more than :data:`LONG` rows; numbers are right-aligned.
 
-    ``note``: what stands in the first line and in the caption: that raters are programs.
+    ``note``: the first line and part of the caption: that raters are programs.
     """
     layout = laid_out(table)
     columns = layout.columns
@@ -133,7 +133,7 @@ def write_document(
 ) -> list[Path]:
     """Write the page and its folder, and take away what an older report left there; returns all files, the page first.
 
-    ``tables``: what the document was made from, written beside it so that a number leads to its rows; None: not
+    ``tables``: what the document was made from, written next to it so that a number leads to its rows; None: not
     written. ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`). Call
     :func:`check_output` before. Raises TableError: two tables have the same key; ViewerMissing: ``with_viewer``, and
     its page has not been built; OSError: the place cannot be written.

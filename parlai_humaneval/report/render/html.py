@@ -145,7 +145,7 @@ def _answers(row: Mapping[str, Cell], models: Sequence[str], decided: str) -> di
 
 
 def origin_of_answer(answer: Summary, models: tuple[str, ...]) -> Origin | None:
-    """The same of a line of a summary, which is of one model or of a pair."""
+    """Like the other, for a line of a summary, which is about one model or a pair."""
     names: dict[str, Any] = {"model": models[0]} if len(models) == 1 else {"model_a": models[0], "model_b": models[1]}
     row = {"technique": answer.technique, "setting": answer.setting, "metric": answer.metric, **names}
     return origin_of(answer.section, row)
@@ -330,7 +330,7 @@ class Drawing:
 
 
 def to_html(document: Document, *, files: Files | None = None, on_figure: Step | None = None) -> str:
-    """The page. Texts of raters and models, and names of models, are escaped. ``files``: what stands beside the page;
+    """The page. Texts of raters and models, and names of models, are escaped. ``files``: names of files next to the page;
     ``on_figure``: called after each figure, which takes most of the time.
     """
     facts, answers = document.facts, leading(document.summaries())

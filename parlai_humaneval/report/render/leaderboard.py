@@ -169,7 +169,7 @@ BY_RANK = "Models by rank"
 
 def to_page(board: Leaderboard, *, served: bool = False) -> str:
     """The page as a file: no network, no script. All names and texts are escaped. ``served``: as a server gives it, with
-    style and script beside it, which asks for :func:`to_fragment`."""
+    style and script next to it, which asks for :func:`to_fragment`."""
     return _rendered("leaderboard.html.j2", board, served=served)
 
 

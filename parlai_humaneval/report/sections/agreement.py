@@ -271,7 +271,7 @@ class Agreement(Section):
 
 
 def build(tables: Tables, options: Options) -> Agreement | None:
-    """Of everything that two people judged; None where nothing was judged twice."""
+    """The section about everything that two people judged; None if nothing was judged twice."""
     questions = list(judged(tables))
     rows = [
         row
@@ -332,7 +332,7 @@ def _own_and_other_raters(question: Judged, options: Options) -> Iterator[Agreem
 def same_and_kappa(
     first: pd.Series[float], second: pd.Series[float], dialogues: pd.Series[str], options: Options, *, few: bool = True
 ) -> dict[str, Any]:
-    """Of two answers to each thing: ``same`` and, where labels are ``few``, Cohen's ``kappa``."""
+    """For two answers to each item: ``same`` and, where labels are ``few``, Cohen's ``kappa``."""
     answers = (first, second, dialogues)
     kappa = agreement.cohen_kappa(*answers, **options.bootstrap) if few else None
     return {"same": agreement.percent_agreement(*answers, cluster="dialogue", level=options.level), "kappa": kappa}

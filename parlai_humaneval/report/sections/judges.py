@@ -214,7 +214,7 @@ class Judges(Section):
 
 
 def build(tables: Tables, options: Options) -> Judges | None:
-    """Of all judges; None where none was asked."""
+    """The section about all judges; None if none was asked."""
     if tables.judges is None or tables.judges.judgements.empty:
         return None
     matched = list(_matched(tables, tables.judges))

@@ -129,7 +129,7 @@ class Rankings(Section):
 
 
 def build(tables: Tables, options: Options) -> Rankings | None:
-    """Of all turns whose replies were ranked by somebody who did not talk; None where none were."""
+    """The section about all turns whose replies a third party ranked; None if there are none."""
     turns, pairs = (
         frame[finished(frame)].assign(**{name: frame[name].fillna("") for name in _GROUP})
         for frame in (tables.turns, tables.comparisons)

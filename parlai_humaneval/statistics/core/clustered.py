@@ -116,7 +116,7 @@ def clustered_share(
     like, and one may hold many more than another.
 
     Raises:
-        ValueError: a ``level`` that is not between 0 and 1, a ``null`` that no share can be, or sums that are no share.
+        ValueError: a ``level`` that is not between 0 and 1, a ``null`` that no share can be, or sums that form none.
 
     Source: Canay, Romano & Shaikh 2017; near 0 and 1 Korn & Graubard 1998.
 

@@ -85,7 +85,7 @@ def with_article(noun: str) -> str:
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
-    """“a”, “a and b”, “a, b and c”; or with another ``word``."""
+    """“ada”, “ada and bob”, “ada, bob and cyd”; or with another ``word``."""
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 

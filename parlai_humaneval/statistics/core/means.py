@@ -193,7 +193,7 @@ def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "dif
     p = 1 with no observations. Where a sample is too small, or no value differs, to estimate a variance, p is that of the
     exact permutation test: one in the ways to deal the values out.
 
-    A small p says that the means differ. Assumes independent, normal values: read a clustered test beside it.
+    A small p says that the means differ. Assumes independent, normal values: read a clustered test as well.
 
     Source: Smith et al. 2022, App. C.7.
 

@@ -32,7 +32,7 @@ def check_null(null: float | None, limits: tuple[float, float] | None = None) ->
 
 
 def check_share(numerators: float, denominators: float) -> None:
-    """Refuse sums of which one is no part of the other."""
+    """Refuse sums of which neither is part of the other."""
     slack = 1e-9 * max(1.0, denominators)
     if not -slack <= numerators <= denominators + slack:
         raise ValueError(

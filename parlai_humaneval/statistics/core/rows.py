@@ -139,12 +139,12 @@ def p_columns(
 
 
 def family_keys(of: str = "") -> tuple[Key, ...]:
-    """Of a result: the tests that it was corrected together with."""
+    """The tests that a result was corrected together with."""
     return tuple(Key(name=name, path=f"details.{name}", of=of) for name in ("family", "family_tests"))
 
 
 def keys(*names: str, **paths: str) -> tuple[Key, ...]:
-    """Of a result: what has these ``names``, and what stands at ``paths``, in the JSON alone."""
+    """The values of a result with these ``names`` and at these ``paths``, in the JSON alone."""
     return tuple(Key(name=name, path=path) for name, path in (*((name, name) for name in names), *paths.items()))
 
 
@@ -152,7 +152,7 @@ FAMILY = family_keys()
 
 
 def interval_keys(name: str, stem: str, *, path: str = "") -> tuple[Key, ...]:
-    """An estimate and the ends of its interval that stand in the JSON alone."""
+    """An estimate and the ends of its interval, in the JSON alone."""
     parts = ((name, "estimate"), (f"{stem}_low", "ci_low"), (f"{stem}_high", "ci_high"))
     return tuple(Key(name=name, path=f"{path}.{part}".strip(".")) for name, part in parts)
 

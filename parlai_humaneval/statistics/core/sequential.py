@@ -74,12 +74,12 @@ class Terms:
 
 
 def direct_terms(n: Floats) -> Terms:
-    """Of ``n`` dialogues of the two models, which are as alike as those of one worker are expected to be."""
+    """The terms of ``n`` dialogues of the two models, which are as alike as those of one worker are expected to be."""
     return Terms(n, n * (1 + (n - 1) * PRIOR_LIKENESS), n / 2)
 
 
 def pooled_terms(direct: Floats, indirect: Floats, bound: Floats) -> Terms:
-    """Of some ``direct`` dialogues, and ``indirect`` ones of one of the two with a third model, each halved."""
+    """The terms of some ``direct`` dialogues, and ``indirect`` ones of one of the two with a third model, each halved."""
     mean, liked = direct + indirect / 4, direct + indirect / np.sqrt(8)
     together = liked**2 - direct - indirect / 8
     return Terms(mean, mean + PRIOR_LIKENESS * together, direct / 2 + bound)
@@ -107,7 +107,7 @@ def variance_seen(total: Floats, count: Floats) -> Floats:
 
 def prediction_weight(together: Floats, predicted: Floats, variance: Floats) -> Floats:
     """How much of a prediction is to be taken off, from 0 to 1, after earlier workers: the least squares slope of what they
-    said on what was predicted, drawn towards 0 the less it is known, and 0 where it is no larger than its standard error.
+    said on what was predicted, drawn towards 0 the less it is known, and 0 where it is at most its standard error.
 
     ``together``: sum of the products of both. ``predicted``: of the squares of predictions. ``variance``: of what a worker
     says in one dialogue.

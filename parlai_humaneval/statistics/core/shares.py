@@ -108,7 +108,7 @@ def wilson_interval(k: float, n: float, level: float = 0.95) -> tuple[float, flo
 def binomial_test(k: int, n: int, p: float = 0.5, *, name: str = "share", level: float = 0.95) -> Result:
     """Two-sided binomial test of ``k`` of ``n`` against ``p`` (Smith et al. 2022, App. C.7); its statistic is k/n.
 
-    Assumes independent trials: read a clustered test beside it where one person gave several.
+    Assumes independent trials: read a clustered test as well if one person gave several.
 
     Source: Smith et al. 2022, App. C.7.
 

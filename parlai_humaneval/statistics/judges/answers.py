@@ -259,7 +259,7 @@ def longest_chosen(chosen: pd.DataFrame, *, name: str = "longest chosen", level:
 
 
 def inconsistent(chosen: pd.DataFrame, *, name: str = "changed with the order", level: float = 0.95) -> Result:
-    """Of things that a judge was asked about in both orders: how often it answered otherwise in the second."""
+    """How often a judge that was asked in both orders gave another answer in the second."""
     keys = [key for key in OF_CHOICE if key != "order"]
     both = chosen.groupby(keys, sort=False).agg({"order": "nunique", "answer": "nunique", "dialogue": "first"})
     both = both[both["order"] == 2]

@@ -112,7 +112,7 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
     Args:
         tables: people's answers. Rows whose column ``rater_kind`` says ``judge`` are left out.
         judge: the judge's answers in tables of the same columns, to what people answered and to more of the same kind;
-            or the name under which they stand in ``tables``, beside people's or among them. Answers are matched by
+            or the name under which ``tables`` contains them, next to people's or among them. Answers are matched by
             dialogue, turn, pair or model, and metric or criterion; several to the same (both orders, several judges) are
             averaged.
         level: coverage of the intervals.
@@ -125,7 +125,7 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
         question.
 
     Raises:
-        TableError: either is no tables, there are no answers of people or of the judge, both are the same, none of them
+        TableError: either one is not tables, there are no answers of people or of the judge, both are the same, none of them
             are on the same, or the judge answered nothing but what people answered.
         ValueError: ``level`` is not between 0 and 1.
 

@@ -110,7 +110,7 @@ def style_counts(text: str) -> tuple[float, float, float, float]:
 def styles_of(tables: Tables, pairs: pd.DataFrame) -> tuple[Floats, Floats]:
     """Pairs × ``STYLE``, of what A and of what B said; nan where a text is not known.
 
-    Of a turn its two replies, of a verdict or finished dialogue all that the model says in it; else the columns of the
+    A turn has its two replies, a verdict or finished dialogue all that the model says in it; otherwise the columns of the
     table of comparisons that hold texts (``reply_columns`` of ``columns.yaml``).
     """
     turns, wanted = tables.turns, pairs["kind"].to_numpy(dtype=object)

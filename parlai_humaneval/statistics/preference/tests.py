@@ -45,7 +45,7 @@ def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = 
         ValueError: a count below 0, or fewer turns in ``n`` than were decided.
 
     A small p says that the one is chosen more often than the other in turns that told them apart. Assumes independent
-    turns: read a clustered test beside it.
+    turns: read a clustered test as well.
 
     Source: McNemar 1947; Liu et al. 2023, Table 5.
 
@@ -152,7 +152,7 @@ def compare_choices(
     """All models at once, where there are more than two, then each pair; Holm's correction over the pairs.
 
     ``chosen``: turns × models; 1 chosen, 0 not, nan not shown. With ``one_pick`` a turn: Pearson's χ² over all,
-    two-sided binomial tests of the turns that one of a pair won. Else: Cochran's Q over all, then McNemar's χ² (Liu et
+    two-sided binomial tests of the turns that either model won. Else: Cochran's Q over all, then McNemar's χ² (Liu et
     al. 2023; their six pairs of Table 5 are not corrected, of which three stay significant with Holm's correction).
     All models together are tested on turns that showed all; a pair on those that showed both.
 
@@ -240,7 +240,7 @@ def compare_with_baseline(
     baseline: float = BASELINE,
     level: float = 0.95,
 ) -> list[TurnTest]:
-    """Of each model that was judged alone, whether its rate differs from ``baseline``; Holm over the models."""
+    """Whether the rate of each model that was judged alone differs from ``baseline``; Holm over the models."""
     matrix, who = choices_checked(chosen, models, workers)
     return holm_corrected(
         TurnTest(

@@ -243,7 +243,7 @@ def paired_superiority(
 
 
 def superiority_of_difference(difference: Result) -> Result:
-    """The probability of superiority that a difference of two selected rates stands for: ½ plus half of it."""
+    """The probability of superiority of a difference of two selected rates: ½ plus half of it."""
     estimate, low, high = (
         None if end is None else 0.5 + end / 2 for end in (difference.estimate, difference.ci_low, difference.ci_high)
     )
@@ -293,7 +293,7 @@ class GroupTest(Row):
 
 
 def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.ArrayLike) -> Result:
-    """Test that a share is the same in all groups: the interaction of who is compared with where.
+    """Test that a share is the same in all groups: the interaction of models and groups.
 
     Args:
         won: per decided answer, 1 the first won, 0 the second.

@@ -106,7 +106,7 @@ class ModelOrder(BaseModel, extra="forbid", frozen=True):
 
 
 def not_compared(groups: Sequence[Sequence[str]]) -> str:
-    """“no answer ranks a above or below b and c, directly or through other models”."""
+    """“no answer ranks ada above or below bob and cyd, directly or through other models”."""
     if len(groups) == 2:
         return (
             f"no answer ranks {listed(groups[0])} above or below {listed(groups[1])}, directly or through other models"
@@ -178,7 +178,7 @@ def best_set(
     cluster: str = "worker",
     lower_is_better: bool = False,
 ) -> BestSet:
-    """The best of several models and those that cannot be told from it, from what each worker adds to the estimates.
+    """The best of several models and those tied with it, from what each worker adds to the estimates.
 
     Args:
         estimates: per model; nan where there is none.
@@ -285,7 +285,7 @@ def best_of_means(
     cluster: str = "worker",
     lower_is_better: bool = False,
 ) -> BestSet:
-    """The same of the means of observations: ratings, scores, or 1 and 0 of what was chosen and what was not.
+    """Like :func:`best_set`, for means of observations: ratings, scores, or 1 (chosen) and 0 (not chosen).
 
     ``values``, ``models``, ``clusters``: per observation its value (nan does not count), its model, who gave it. Models
     are named in alphabetical order.

@@ -387,8 +387,8 @@ ALWAYS = 0.9  # Models that are shown in at least this share of the turns of the
 
 
 def pooled_strengths(groups: Sequence[ComparisonGroup], *, level: float = 0.95) -> Strengths | None:
-    """Of all models of a question's ``groups``; None where all models always stood side by side, and their shares rank
-    them, or where single replies were rated."""
+    """The strengths of all models of a question's ``groups``; None if all models were always side by side, so their
+    shares rank them, or where single replies were rated."""
     shown = [~np.isnan(group.turns.chosen) for group in groups]
     incomplete = len(groups) > 1 or any(table.mean(axis=0).min(initial=1) < ALWAYS for table in shown if len(table))
     if groups[0].kind == "single" or not incomplete:
@@ -404,7 +404,7 @@ def one_ranking(groups: Sequence[ComparisonGroup]) -> tuple[ComparisonGroup, Str
 
 
 def strength_tests(strengths: Strengths, family: Family) -> list[tuple[Result, Result]]:
-    """Of every two models, in the order of ``combinations``: the test by worker, and if all turns were independent; each
+    """For every two models, in the order of ``combinations``: the test by worker, and the one for independent turns; each
     with Holm's correction over all pairs."""
     families = [family] * len(strengths.pairs)
     of_independent = corrected([if_independent(pair) for pair in strengths.pairs], families)

@@ -332,10 +332,10 @@ def free_for_all_path(
 def trueskill(dialogues: Iterable[Mapping[str, int]], models: Sequence[str]) -> dict[str, Skill]:
     """Beliefs about ``models`` after all ``dialogues`` (model → points of each), in the order given.
 
-    A dialogue ranks the models that it has, more points first; one model alone is no match. The order of dialogues
+    A dialogue ranks the models that it has, more points first; one model alone does not count. The order of dialogues
     matters a little: what the models did last weighs more.
 
-    Rank models by :attr:`Skill.score`, and read it beside its range over orders (:func:`score_ranges`). Assumes
+    Rank models by :attr:`Skill.score`, and read it together with its range over orders (:func:`score_ranges`). Assumes
     performances that are normal around the skills.
 
     Source: Ma et al. 2023, §2.3; Herbrich et al. 2006.

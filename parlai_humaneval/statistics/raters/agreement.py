@@ -168,8 +168,8 @@ def krippendorff_alpha(
 ) -> Result:
     """α = 1 − D_o / D_e of items that several people rated (Krippendorff 2004).
 
-    ``counts``: items × values, how many gave each; items of one rater are left out. ``values``: the numbers that the
-    columns stand for, then differences count by their square (interval level); None: labels. ``ordered``: labels stand
+    ``counts``: items × values, how many gave each; items of one rater are left out. ``values``: the numbers of the
+    columns, then differences count by their square (interval level); None: labels. ``ordered``: labels are
     in order, and two of them are as far apart as there are answers between them (ordinal level); otherwise any two
     differ alike (nominal).
 
@@ -233,7 +233,7 @@ def _ordinal(table: Floats) -> tuple[Floats, Measure]:
 
 
 def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, list[object], Objects]:
-    """Who said what of what → how many gave each label to each item."""
+    """Rater, item and label of each answer → how many gave each label to each item."""
     rows, items_found = pd.factorize(np.asarray(items, dtype=object))
     columns, labels_found = pd.factorize(np.asarray(labels, dtype=object), sort=True)
     counts = np.zeros((len(items_found), len(labels_found)))

@@ -319,7 +319,7 @@ def _apart(parts: Sequence[Codes]) -> Codes:
 
 
 def planning_dialogue_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result | None:
-    """The same of observations that share a dialogue; None where none is shared. Where two are compared, it is the mean of
+    """The ICC by dialogue that planning uses; None if no dialogue is shared. If two are compared, it is the mean of
     the ICC by the dialogue of A and by that of B; half of it, where each is compared with one and the same other only, as
     then both together are what observations share."""
 

@@ -237,7 +237,7 @@ def pair_combo(
 def single_combos(
     turns: ComparisonGroup, rated: RatedCriterion, w_turn: float = 1, w_dialog: float = 5
 ) -> list[ModelRatings]:
-    """Of conversations that have both: whether at least half of turns 3–6 were good, and the rating brought to 0–1
+    """For conversations that have both: whether at least half of turns 3–6 were good, and the rating brought to 0–1
     (Smith et al. 2022, App. C.8). Where the scale is not known it is the paper's, 1 to 5; none where ratings lie beyond
     it.
     """

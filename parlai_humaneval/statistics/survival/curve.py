@@ -356,7 +356,7 @@ def cloglog_cox(
         names: of the covariates; if not given, "covariate 1" and so on.
         clusters: what a cluster is → the cluster of each observation, such as ``{"worker": …, "dialogue": …}``. The
             first gives interval and p-value of ``effects`` (CR1, t with clusters − 1 degrees of freedom); p-values by
-            the others, and without clusters, stand in their details.
+            the others, and without clusters, are in their details.
         level: coverage of the intervals.
 
     Raises:

@@ -136,7 +136,7 @@ def survival_score_test(
     Args:
         k: exchanges shown, an entry a judged speaker.
         spotted: 1 where the speaker was taken for a bot, else 0.
-        group: who the speaker is.
+        group: the group of the speaker, such as the model.
         name: of the result.
         level: coverage of the interval.
         lengths_apart: V as if each length had a survival of its own, as is usual with fixed lengths; without it, lengths

@@ -46,7 +46,7 @@ from parlai_humaneval.schema.steps import (
     Step,
     WaitStep,
 )
-from parlai_humaneval.techniques.questions import PAIR_SPEAKERS, SPOT_SPEAKERS
+from parlai_humaneval.techniques.questions import PAIR_SPEAKERS, READ_AGAIN, SPOT_SPEAKERS
 
 LONG = """## Two ways to mend an old boat
 
@@ -451,11 +451,12 @@ def _judging_scenes() -> list[Scene]:
     replayed = dialogue("Conversation", TALK, None, "Person")
     rated = {"panels": [replayed], **chats}
     sata, one = live("sata").of("sata_user"), live("single_model")
+    choice = choose_step(sata, "turn-3", [card(LONG), card(SHORT, 1)])
     scenes += [
         Scene(
             "third_party-choose",
             "third_party",
-            state(choose_step(sata, "turn-3", [card(LONG), card(SHORT, 1)]), **rated),
+            state(choice.model_copy(update={"question": READ_AGAIN[choice.question]}), **rated),
             PANELS,
         ),
         Scene("third_party-tick", "third_party", state(tick_step(one, "turn-3", card(LONG)), **rated), PANELS),

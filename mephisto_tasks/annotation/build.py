@@ -140,10 +140,7 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
 def _asked(config: StaticConfig, gathered: Gathered) -> tuple[list[str], list[tuple[str, ...]], str]:
     """The models of a study that stops once it reaches a decision, their groups, and the kind of their dialogues."""
     groups = list(dict.fromkeys(item.cell.models for item in gathered.items if not is_of_people(item)))
-    try:
-        return compared(config, groups), groups, the_kind(gathered.items)
-    except ValueError as error:
-        raise ConfigError(error) from error
+    return compared(config, groups), groups, the_kind(gathered.items)
 
 
 def judge_of(config: StaticConfig) -> JudgeSpec | None:

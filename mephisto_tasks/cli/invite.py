@@ -253,7 +253,7 @@ def _launched_tasks(data_dir: Path) -> list[str]:
 
 
 def people_of(names: str | None, class_name: str) -> list[Person]:
-    """Those of the file of names; without one, a class by its name. Raises NamesError, UsageError."""
+    """Those of the file of names; without one, a class by its name. Raises DataError, UsageError."""
     from mephisto_tasks.crowds.invitations.store import Person, read_people, trouble_of
 
     if names is not None:

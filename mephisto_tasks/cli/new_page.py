@@ -55,10 +55,6 @@ runpy.run_module("mephisto_tasks", run_name="__main__", alter_sys=True)
 """
 
 
-class PageMissing(HumanevalError, FileNotFoundError):
-    """The page has not been built."""
-
-
 class Preview:
     """The rater's page of the study in a process of its own, with embedded models, whose answers go to a folder that is
     deleted. One at a time."""
@@ -131,7 +127,7 @@ class NewPage:
     def __init__(self, choices: new_study.Choices, path: Path) -> None:
         if not (BUILT / "index.html").is_file():
             what = f"the page is not built ({BUILT} has no index.html)"
-            raise PageMissing(what, try_="run `make install` in a clone of the repository, or add --terminal")
+            raise HumanevalError(what, try_="run `make install` in a clone of the repository, or add --terminal")
         self.address = ""
         self._choices, self._path, self._secret = choices, path, new_token()
         self._preview, self._lock, self._files = Preview(), threading.Lock(), StaticFiles(BUILT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Misspelt, misspelt
+from parlai_humaneval._util.errors import HumanevalError, Misspelt, misspelt
 
 
 class ConfigError(HumanevalError, ValueError):
@@ -17,9 +17,9 @@ class NothingToDo(HumanevalError):
 
 
 def refuse(is_wrong: object, what: str, try_: str = "") -> None:
-    """Raise InvalidValue where settings do not go together."""
+    """Raise ConfigError where settings do not go together."""
     if is_wrong:
-        raise InvalidValue(what, try_=try_)
+        raise ConfigError(what, try_=try_)
 
 
 ROOT = "mephisto."

@@ -23,6 +23,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, ArchitectSettings
 from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
@@ -227,11 +228,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     composed.mephisto.task.task_reward = composed.mephisto.task.task_reward  # a number in what Mephisto stores
     _check_bounds(composed, task)
     _check_address(composed)
-    try:
-        for site in composed.mephisto.architect.get("frame_sites") or ():
-            origin(site)
-    except ValueError as error:
-        raise ConfigError(error) from error
+    for site in composed.mephisto.architect.get("frame_sites") or ():
+        origin(site)
     try:
         crowd_in(composed).check(dict(composed.mephisto.provider))
     except ConfigError as error:
@@ -391,11 +389,8 @@ def _on_this_machine(config: DictConfig) -> None:
 def _check_address(config: DictConfig) -> None:
     """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
     architect = config.mephisto.architect
-    try:
-        trusted_networks(architect.get("trusted_proxies") or ())
-        public_names(architect.get("public_names") or ())
-    except ValueError as error:
-        raise ConfigError(error) from error
+    trusted_networks(architect.get("trusted_proxies") or ())
+    public_names(architect.get("public_names") or ())
     if _is_local(config):
         public = str(architect.get("public_url") or "")
         if public and not is_web_address(public):
@@ -409,15 +404,15 @@ def _check_address(config: DictConfig) -> None:
         raise ConfigError(what, try_=f"set public_url=https://… (now {str(architect.public_url)!r})")
 
 
-def all_settings(config: type[BaseModel]) -> dict[str, str]:
-    """Name → what it is, of every setting; those of a block by the block's name, a dot and their own."""
-    found: dict[str, str] = {}
+def all_settings(config: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Name → field, of every setting; those of a block by the block's name, a dot and their own."""
+    found: dict[str, FieldInfo] = {}
     for name, info in config.model_fields.items():
         block = info.annotation
         if isinstance(block, type) and issubclass(block, BaseModel):
-            found |= {f"{name}.{inner}": what for inner, what in all_settings(block).items()}
+            found |= {f"{name}.{inner}": field for inner, field in all_settings(block).items()}
         else:
-            found[name] = info.description or ""
+            found[name] = info
     return found
 
 

@@ -74,11 +74,7 @@ def one_setting(task: str, listed: list[Setting], name: str) -> list[Setting]:
 
 
 def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iterator[Setting]:
-    for name, info in model.model_fields.items():
-        block = info.annotation
-        if isinstance(block, type) and issubclass(block, BaseModel):
-            yield from _of_model(block, f"{prefix}{name}.", composed)
-            continue
+    for name, info in config.all_settings(model).items():
         full = prefix + name
         there = OmegaConf.select(composed, full, default=info.get_default(call_default_factory=True))
         default = as_text(None if OmegaConf.is_missing(composed, full) else there)

@@ -28,12 +28,12 @@ from mephisto_tasks.crowds.invitations.store import (
     Invitation,
     InvitationError,
     InvitationStore,
-    NamesError,
     Person,
     read_people,
 )
 from mephisto_tasks.crowds.signing import DamagedKey
 from mephisto_tasks.storage.locks import study_folder
+from parlai_humaneval._util.data_files import DataError
 
 TASK = "a study: with any / name"
 DAY = 86400.0
@@ -374,5 +374,5 @@ def test_a_file_of_names_is_read(tmp_path: Path, content: bytes, people: list[Pe
 def test_what_is_wrong_with_a_file_of_names_is_told_by_line(tmp_path: Path, content: bytes, words: str) -> None:
     """Duplicates, empty lines, formulas, a wrong encoding, no header, or another one."""
     (tmp_path / "people.csv").write_bytes(content)
-    with pytest.raises(NamesError, match=words):
+    with pytest.raises(DataError, match=words):
         read_people(tmp_path / "people.csv")

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
 from mephisto_tasks.annotation.items import Gathered, compared, gather, held_by_rater, images_of, is_of_people, the_kind
@@ -27,6 +25,7 @@ from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
 from mephisto_tasks.storage.results import past_judgements
 from mephisto_tasks.storage.work import CutOff
+from parlai_humaneval._util.data_files import validated
 from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
 from parlai_humaneval.allocation.groups import Item
 from parlai_humaneval.allocation.items import ItemAllocator
@@ -336,11 +335,9 @@ def _settings(newest: JudgementRecord | None) -> StaticConfig:
     if newest is None:
         raise ConfigError("--unjudged is for studies of finished dialogues: here raters judged their own dialogues")
     known = {name: value for name, value in newest.settings.items() if name in StaticConfig.model_fields}
-    try:
-        config = StaticConfig.model_validate(known)
-    except ValidationError as error:
-        what = f"the settings of this study are not those of this version ({error.errors()[0]['msg']})"
-        raise ConfigError(what) from error
+    config = validated(
+        StaticConfig, known, "the settings of this study are not those of this version", error=ConfigError
+    )
     if config.show not in FORMS:
         raise ConfigError("--unjudged is for studies that compare two dialogues, or spot the bot")
     return config

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.steps import ItemPage, Names, panel, speakers_of
 from mephisto_tasks.session import steps
 from mephisto_tasks.session.page import PageSession, ShownModels
+from parlai_humaneval._util.data_files import validated
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.display.images import pictures
 from parlai_humaneval.i18n.translate import t
@@ -31,13 +30,8 @@ class CannotReplay(HumanevalError, ValueError):
 def own_settings(shown: records.ShownDialogue, reasons: bool) -> steps.RatingConfig:
     """The settings with which the dialogue's own rater was asked. Raises CannotReplay: not known, or not understood."""
     known = {name: value for name, value in shown.settings.items() if name in steps.RatingConfig.model_fields}
-    try:
-        config = steps.RatingConfig.model_validate(known)
-    except ValidationError as error:
-        raise CannotReplay(
-            f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version "
-            f"({error.errors()[0]['msg']})"
-        ) from error
+    where = f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version"
+    config = validated(steps.RatingConfig, known, where, error=CannotReplay)
     ticks, scales = (
         [one.model_copy(update={"text": READ_AGAIN.get(one.text, one.text)}).model_dump() for one in criteria]
         for criteria in (config.ticks(), config.scales())

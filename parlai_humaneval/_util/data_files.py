@@ -107,14 +107,16 @@ def parse_json(text: str, where: Path | str, expected: str = "", error: type[Hum
 
 
 def validated(
-    model: type[M], data: Any, where: object, expected: str = "", error: type[HumanevalError] = DataError
+    model: type[M], data: Any, where: object = "", expected: str = "", error: type[HumanevalError] = DataError
 ) -> M:
+    """``where``: the file that the data are of; of what was typed, the name of the value says enough."""
     try:
         return model.model_validate(data)
     except ValidationError as problem:
         first = problem.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the top"
-        raise error(value_problem(first), where=f"{where}: at {place}", try_=expected) from problem
+        place = ".".join(str(part) for part in first["loc"])
+        at = f"{where}: at {place or 'the top'}" if where else place
+        raise error(value_problem(first), where=at, try_=expected) from problem
 
 
 def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str]) -> list[M]:

@@ -180,10 +180,8 @@ def _model(given: JudgeFile, path: Path) -> ModelSpec:
     try:
         spec = ModelSpec.model_validate({"name": given.name, **given.model, "folder": path.parent.resolve()})
     except ValidationError as error:
-        problems: list[dict[str, Any]] = [{**problem, "loc": ("model", *problem["loc"])} for problem in error.errors()]
-        where = [f"{path}: {'.'.join(str(part) for part in one['loc'])}" for one in problems]
-        told = zip(problems, where, strict=True)
-        raise JudgeError(Problem(str(one["msg"]), place) for one, place in told) from error
+        told = ((value_problem(one), ".".join(map(str, ("model", *one["loc"])))) for one in error.errors())
+        raise JudgeError(problem.within(f"{path}: {place}") for problem, place in told) from error
     if "model" not in spec.options and "model_file" not in spec.options:
         raise JudgeError("expected `model` (an agent) or `model_file` (a trained one)", where=f"{path}: model.options")
     if trouble := key_trouble(spec.options, "model.options."):

@@ -15,7 +15,7 @@ from mephisto_tasks.annotation.config import APART, Show, StaticConfig
 from mephisto_tasks.annotation.items import Gathered, compared, gather, held_by_rater, images_of, is_of_people, the_kind
 from mephisto_tasks.annotation.steps import PREFIX, GoldDeck, load_golds, masked, shown_dialogue, shown_item, unfit
 from mephisto_tasks.annotation.study import AnnotationStudy, open_items
-from mephisto_tasks.annotation.world import CannotReplay, own_settings
+from mephisto_tasks.annotation.world import own_settings
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice, unprotected_languages
@@ -67,11 +67,8 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     )
     replies = settled(config.replies, specs, data_dir, task_name, said_by_models)
     config = config.model_copy(update={"replies": replies})
-    try:
-        for dialogue in gathered.dialogues if config.show in ("replay", "turn") else []:
-            own_settings(shown_dialogue(dialogue), config.reason_required)
-    except CannotReplay as error:
-        raise ConfigError(error) from error
+    for dialogue in gathered.dialogues if config.show in ("replay", "turn") else []:
+        own_settings(shown_dialogue(dialogue), config.reason_required)
     practice = _practice(config, setup.task_config, gathered)
     if practice is None:
         config = config.model_copy(update={"onboarding_qualification": None})

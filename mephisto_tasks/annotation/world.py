@@ -10,10 +10,10 @@ from typing import Any
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.steps import ItemPage, Names, panel, speakers_of
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.session import steps
 from mephisto_tasks.session.page import PageSession, ShownModels
 from parlai_humaneval._util.data_files import validated
-from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.display.images import pictures
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards
@@ -23,15 +23,11 @@ from parlai_humaneval.schema.steps import Card, ChooseAnswer, FormAnswer, Progre
 from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterion_records
 
 
-class CannotReplay(HumanevalError, ValueError):
-    """A dialogue that was not rated, or whose settings are of another version."""
-
-
 def own_settings(shown: records.ShownDialogue, reasons: bool) -> steps.RatingConfig:
-    """The settings with which the dialogue's own rater was asked. Raises CannotReplay: not known, or not understood."""
+    """The settings with which the dialogue's own rater was asked. Raises ConfigError: not known, or not understood."""
     known = {name: value for name, value in shown.settings.items() if name in steps.RatingConfig.model_fields}
     where = f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version"
-    config = validated(steps.RatingConfig, known, where, error=CannotReplay)
+    config = validated(steps.RatingConfig, known, where, error=ConfigError)
     ticks, scales = (
         [one.model_copy(update={"text": READ_AGAIN.get(one.text, one.text)}).model_dump() for one in criteria]
         for criteria in (config.ticks(), config.scales())

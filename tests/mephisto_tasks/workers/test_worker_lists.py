@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.workers.roster import FollowedList, WorkerListError, read_worker_list
+from mephisto_tasks.workers.roster import FollowedList, read_worker_list
+from parlai_humaneval._util.data_files import DataError
 
 HERE = ("w3f9a0c1b2d4e", "w000000000001")
 
@@ -52,16 +53,16 @@ def test_ids_and_pseudonyms_are_read(tmp_path: Path, name: str, content: bytes |
 )
 def test_what_cannot_be_used_names_the_line(tmp_path: Path, name: str, content: bytes | str, said: str) -> None:
     path = write(tmp_path, content, name)
-    with pytest.raises(WorkerListError) as error:
+    with pytest.raises(DataError) as error:
         read_worker_list(path, lambda: HERE)
     assert said in str(error.value)
     assert str(path) in str(error.value)
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(WorkerListError, match="there is no file"):
+    with pytest.raises(DataError, match="there is no file"):
         read_worker_list(tmp_path / "nothing.txt", lambda: HERE)
-    with pytest.raises(WorkerListError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         read_worker_list(tmp_path, lambda: HERE)
 
 

@@ -22,7 +22,7 @@ from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice,
 from mephisto_tasks.session.page import recorded_settings, settled
 from mephisto_tasks.session.resume import Difference, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
-from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
+from mephisto_tasks.storage.locks import only_judging
 from mephisto_tasks.storage.results import past_judgements
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval._util.data_files import validated
@@ -140,34 +140,26 @@ def _asked(config: StaticConfig, gathered: Gathered) -> tuple[list[str], list[tu
 
 
 def judge_of(config: StaticConfig) -> JudgeSpec | None:
-    """The judge whose predictions are to be taken off what raters say. Raises ConfigError, ZooError."""
+    """The judge whose predictions are to be taken off what raters say. Raises JudgeError, ZooError."""
     if not config.judge:
         return None
-    from parlai_humaneval.judges.config import JudgeError, load_judge
+    from parlai_humaneval.judges.config import load_judge
 
     limit = None if config.judge_max_cost is None else "judge_max_cost"
-    try:
-        return load_judge(resolve_file(config.judge, Path()), limit)
-    except JudgeError as error:
-        raise ConfigError(error) from error
+    return load_judge(resolve_file(config.judge, Path()), limit)
 
 
 def _predicted(
     config: StaticConfig, gathered: Gathered, judge: JudgeSpec, data_dir: Path, task_name: str
 ) -> tuple[dict[str, tuple[str, float]], list[str]]:
     """What the judge says of every pairing, which is asked what it has not said yet; and what there is to be told of that.
-    Raises ConfigError, ZooError."""
+    Raises ConfigError, JudgeError, CannotJudge, JudgingElsewhere, ZooError."""
     from mephisto_tasks.annotation.judging import JudgedStudy, ask, predictions
-    from parlai_humaneval.judges.config import JudgeError
-    from parlai_humaneval.judges.questions import CannotJudge
 
     records = _as_records(config, gathered, gathered.items, task_name)
-    try:
-        with only_judging(data_dir, task_name):
-            judged = JudgedStudy.of_items(data_dir, task_name, judge, records)
-            ran = ask(judged, config.judge_max_cost)
-    except (JudgeError, CannotJudge, JudgingElsewhere) as error:
-        raise ConfigError(error) from error
+    with only_judging(data_dir, task_name):
+        judged = JudgedStudy.of_items(data_dir, task_name, judge, records)
+        ran = ask(judged, config.judge_max_cost)
     if ran.stopped == "failed":
         raise ConfigError(
             f"judge {judge.name} gave no replies ({'; '.join(ran.failures)})",

@@ -49,7 +49,7 @@ class Gathered:
 
 
 def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
-    """Everything to judge. Raises DataError, ZooError; ConfigError: no dialogues of models, or too few."""
+    """Everything to judge. Raises DataError, ZooError, SelfChatError; ConfigError, NotEnough: too few dialogues."""
     fitting = samples.rated if config.show in ("replay", "turn") else samples.with_a_model
     dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task), fitting)
     for remark in samples.taken_as(dialogues):
@@ -58,10 +58,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         dialogues += load_dialogues(path)[: config.num_dialogues]
     people = load_sources(config.human_dialogues, lambda task: _rated(data_dir, task), samples.between_people)
     people = [replace(one, entities=dict.fromkeys(one.speakers, HUMAN)) for one in people]
-    try:
-        items = _items(config, dialogues, people, seed)
-    except pairing.NotEnough as error:
-        raise ConfigError(error) from error
+    items = _items(config, dialogues, people, seed)
     used = {name for item in items for name in item.dialogues}
     if config.show in ("replay", "turn", "whole"):
         judged = {
@@ -92,7 +89,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     """One file for each model, or pair of models, of a study that has them talk first; earlier files are used again."""
     if not config.generate:
         return []
-    from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
+    from parlai_humaneval.self_chat import GenerationProgress, generate, pairs_of
     from parlai_humaneval.self_chat.files import OtherDialogues
     from parlai_humaneval.self_chat.settings import checked_settings, fingerprint
 
@@ -123,8 +120,6 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         except OtherDialogues as error:
             anew = f"remove the folder {folder} to have the models talk again"
             raise ConfigError(error.what, where=error.where, try_=anew) from error
-        except SelfChatError as error:
-            raise ConfigError(error) from error
     return [file.path for file in made]
 
 

@@ -19,7 +19,6 @@ from parlai.core.params import ParlaiParser
 from parlai.utils.strings import colorize
 from pydantic import ValidationError
 
-from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import Problem, value_problem
 from parlai_humaneval.allocation.groups import History, Order, shown_order
 from parlai_humaneval.dialogues.files import LOCAL_HUMANS
@@ -466,8 +465,6 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
         problem = error.errors()[0]
         place = ": ".join(f"--reply-{part}".replace("_", "-") for part in problem["loc"])
         raise ZooError(value_problem(problem), where=place) from error
-    except DataError as error:
-        raise ZooError(error) from error
 
 
 def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:

@@ -11,7 +11,6 @@ from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.display.filtering import ResponseFilter, TextJudge
 from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.models.bot_speaker.bot_speaker import presenter_from
-from parlai_humaneval.models.zoo.entries import ZooError
 
 BLIND = Presenter(ai_talk=True, ask_again=2)
 NICE = Presenter(ai_talk=True, ask_again=2, response_filter=ResponseFilter(["pineapple"]), block=True)
@@ -173,5 +172,5 @@ def test_the_classifier_is_named_in_the_settings(scripted_pool: Any) -> None:
     pool = scripted_pool({"a": str.upper})
     presenter = presenter_from({"reply_ask_again": 3, "reply_max_chars": 0}, pool)
     assert presenter.ask_again == 3
-    with pytest.raises(ZooError, match="disclosure_classifier"):
+    with pytest.raises(DataError, match="disclosure_classifier"):
         presenter_from({"reply_disclosure_classifier": "robot", "reply_hide_ai_talk": True, "reply_max_chars": 0}, pool)

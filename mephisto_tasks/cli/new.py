@@ -13,6 +13,7 @@ from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
+from mephisto_tasks.config.names import texts_of
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
@@ -160,7 +161,7 @@ class _Interview:
                 self._out.print(as_written(problem, "yellow"), soft_wrap=True)
 
     def _models(self) -> None:
-        from mephisto_tasks.launch.new_study import first_reply, texts_of
+        from mephisto_tasks.launch.new_study import first_reply
 
         given = texts_of(self._choices.settings.get("models")) or ["eliza", "retrieval"]
         zoo_files = texts_of(self._choices.settings.get("zoo_files"))

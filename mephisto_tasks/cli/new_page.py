@@ -20,6 +20,7 @@ import yaml
 from aiohttp import web
 from pydantic import ValidationError
 
+from mephisto_tasks.config.names import texts_of
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.launch import new_study
 from mephisto_tasks.launch.config_reference import Setting
@@ -177,7 +178,7 @@ class NewPage:
 
     def _reply(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            zoo_files = new_study.texts_of(_choices(asked).settings.get("zoo_files"))
+            zoo_files = texts_of(_choices(asked).settings.get("zoo_files"))
         return new_study.first_reply(str(asked["model"]), zoo_files).model_dump()
 
     def _open_preview(self, asked: dict[str, Any]) -> dict[str, Any]:

@@ -34,11 +34,13 @@ _SIGNS = "+~"  # Hydra allows these before a name
 
 
 def short_name(full: str) -> str:
+    """A name in short; in any other text, all the names that are in it."""
     return _FULL.sub("", full)
 
 
-def in_short(text: str) -> str:
-    return _FULL.sub("", text)
+def texts_of(value: object) -> list[str]:
+    """A list of a setting; none where it is something else."""
+    return list(map(str, value)) if isinstance(value, list) else []
 
 
 def name_of(override: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from mephisto_tasks.config.names import ConfigError, short_name
+from mephisto_tasks.config.names import ConfigError, short_name, texts_of
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
 from mephisto_tasks.control.snapshot import GroupStatus
@@ -107,8 +107,8 @@ def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) 
 
 
 def _kept(now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[GroupStatus]:
-    value, models = now.get(_GROUPS), _names(now.get(_MODELS))
-    named = [set(_names(group)) for group in value] if isinstance(value, list) else []
+    value, models = now.get(_GROUPS), texts_of(now.get(_MODELS))
+    named = [set(texts_of(group)) for group in value] if isinstance(value, list) else []
     there = {model for group in groups for model in group.models}
     again = "stop it and launch again: it continues with its counts"
     if strange := sorted({*models, *(model for group in named for model in group)} - there):
@@ -125,10 +125,6 @@ def _kept(now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[
         nothing = f"these models leave nothing to collect in the running launch of {task_name!r}"
         raise ConfigError(nothing, try_="stop it instead")
     return kept
-
-
-def _names(value: JsonValue) -> list[str]:
-    return [str(name) for name in value] if isinstance(value, list) else []
 
 
 def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupStatus], task_name: str) -> list[More]:

@@ -34,7 +34,6 @@ from mephisto_tasks.config.names import (
     ROOT,
     SECTIONS,
     in_full,
-    in_short,
     meanings,
     name_of,
     no_setting,
@@ -301,13 +300,13 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
             parser.parse_override(_letter_by_letter(override))
         except HydraException:
             return ConfigError(
-                f"{in_short(override)} cannot be read",
+                f"{short_name(override)} cannot be read",
                 try_="close all brackets. If the value has characters other than letters, digits and _ - . : /, put "
                 "it in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
             )
     said = " ".join(str(error).strip().splitlines()[:3])
     why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
-    return ConfigError(in_short(f"conf {conf!r}: {said}{why}"))
+    return ConfigError(short_name(f"conf {conf!r}: {said}{why}"))
 
 
 def _registered(task: str, overrides: Sequence[str]) -> Preregistration | None:

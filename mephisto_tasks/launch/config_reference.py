@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from mephisto_tasks.adapter.blueprint import blueprint_of
-from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_setting, short_name
+from mephisto_tasks.config.names import BLUEPRINT, ROOT, meanings, no_setting, short_name
 from mephisto_tasks.crowds.registry import places_in_words
 from mephisto_tasks.launch import config
 from parlai_humaneval._util.data_files import read_yaml
@@ -86,7 +86,7 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
             full_name=full,
             topic=next((topic for topic, names in TOPICS.items() if short_name(full).partition(".")[0] in names), ELSE),
             default=default,
-            description=in_short((info.description or "").replace("``", "")),
+            description=short_name((info.description or "").replace("``", "")),
             allowed=words + "".join(bounds) + (", or null" if NoneType in parts else ""),
             example=_example(short_name(full), info, default),
         )

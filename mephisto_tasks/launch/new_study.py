@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from mephisto_tasks.adapter.blueprint import blueprint_of
 from mephisto_tasks.config.files import typed_settings
-from mephisto_tasks.config.names import ConfigError, short_name
+from mephisto_tasks.config.names import ConfigError, short_name, texts_of
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config, conf_names
 from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
@@ -245,11 +245,6 @@ def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | No
 
 
 _served = cache(_named)  # A server is asked once what it serves, not at each change.
-
-
-def texts_of(value: object) -> list[str]:
-    """A list of a setting; none where it is something else."""
-    return list(map(str, value)) if isinstance(value, list) else []
 
 
 def zoo_path(path: Path) -> Path:

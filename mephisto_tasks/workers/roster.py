@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query
-from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.data_files import DataError, read_text
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import file_stamp
 from parlai_humaneval._util.text import clean_label
@@ -155,26 +155,14 @@ class FollowedList:
         return self.listed.has(worker_name, pseudonym)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        advice = "save it as “CSV UTF-8”, or as plain text in UTF-8"
-        raise DataError(f"{path} is not UTF-8 text (byte {error.start})", try_=advice) from error
-
-
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, clean_label(line)
 
 
 def _csv_rows(path: Path) -> Iterable[tuple[int, str]]:
-    rows = csv.reader(_text(path).splitlines())
+    rows = csv.reader(read_text(path).splitlines())
     header = next(rows, [])
     plain = [re.sub(r"[^a-z]", "", cell.lower()) for cell in header]
     column = next((plain.index(name) for name in COLUMNS if name in plain), None)

@@ -47,7 +47,7 @@ def read_text(path: Path, expected: str = "", error: type[HumanevalError] = Data
         raise error(what, where=path, try_=expected, misspelt=nearest_file(path)) from problem
     except UnicodeDecodeError as problem:
         what = f"is not text in UTF-8 (byte {problem.start + 1})"
-        raise error(what, where=path, try_="save it as UTF-8") from problem
+        raise error(what, where=path, try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”") from problem
 
 
 def nearest_file(path: Path) -> Misspelt | None:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.data_files import DataError, read_text
 
 MILD = frozenset({"damn", "sex"})
 
@@ -135,11 +135,7 @@ class ResponseFilter:
 
 
 def read_words(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        what = f"cannot be read ({error})"
-        raise DataError(what, where=path, try_="expected a text file with one word per line") from error
+    lines = read_text(path, "expected a text file with one word per line").splitlines()
     words = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     bare = next((word for word in words if not any(character.isalnum() for character in word)), None)
     if bare is not None:

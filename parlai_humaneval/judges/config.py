@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from typing_extensions import Self
 
-from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
 from parlai_humaneval.judges.prompts import default_template, prompt_of, reminder_of, template_trouble
 from parlai_humaneval.judges.questions import JudgeQuestion
@@ -165,11 +165,7 @@ def _key_problem(path: Path, error: Mapping[str, Any]) -> Problem:
 def _template(given: JudgeFile, path: Path) -> str:
     if not given.prompt_file:
         return given.prompt or default_template()
-    file = path.parent / Path(given.prompt_file).expanduser()
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise JudgeError(f"{file} cannot be read ({error})", where=f"{path}: prompt_file") from error
+    return read_text(path.parent / Path(given.prompt_file).expanduser(), f"correct prompt_file in {path}", JudgeError)
 
 
 def _model(given: JudgeFile, path: Path) -> ModelSpec:

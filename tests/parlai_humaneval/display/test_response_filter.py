@@ -107,7 +107,7 @@ def test_a_classifier_that_is_not_there(scorers: str, name: str, said: str) -> N
         (None, "cannot be read"),
         (b"# only this\n\n", "holds no words"),
         (b"good\n***\n", "is not a word"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "is not text in UTF-8"),
     ],
 )
 def test_a_words_file_that_cannot_be_used(tmp_path: Path, content: bytes | None, said: str) -> None:

@@ -46,8 +46,13 @@ def read_text(path: Path, expected: str = "", error: type[HumanevalError] = Data
         what = f"cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise error(what, where=path, try_=expected, misspelt=nearest_file(path)) from problem
     except UnicodeDecodeError as problem:
-        what = f"is not text in UTF-8 (byte {problem.start + 1})"
-        raise error(what, where=path, try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”") from problem
+        what, line = (
+            f"is not text in UTF-8 (byte {problem.start + 1})",
+            problem.object.count(b"\n", 0, problem.start) + 1,
+        )
+        raise error(
+            what, where=f"{path}, line {line}", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
+        ) from problem
 
 
 def nearest_file(path: Path) -> Misspelt | None:

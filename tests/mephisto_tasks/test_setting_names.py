@@ -130,7 +130,7 @@ def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> 
     [
         (b"place: local\ntrns: 4\n", ", line 2: ", "there is no setting 'trns'. Did you mean turns=…?"),
         (b"place: mars\n", ", line 1: ", "there is no place 'mars'"),
-        (b"task_title: caf\xe9\n", ": ", "is not text in UTF-8 (byte 16); save it as UTF-8"),
+        (b"task_title: caf\xe9\n", ", line 1: ", "is not text in UTF-8 (byte 16); save it as UTF-8"),
         (
             b"models: [eliza\nturns: 4\n",
             ", line 2: ",

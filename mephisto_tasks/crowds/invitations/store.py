@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from mephisto_tasks.storage.sqlite import Database
-from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.data_files import DataError, read_text
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import is_formula, on_one_line
 
@@ -74,7 +74,7 @@ def read_people(path: Path) -> list[Person]:
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     """Number and cells of each line below the header; only the wanted columns."""
-    text = _text(path)
+    text = read_text(path).rstrip()  # lines that are empty at the end of a file mean nothing
     delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
@@ -88,17 +88,6 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 def _cell(text: str) -> str:
     plain = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text)
     return " ".join(filter(None, plain.strip(_AT_ENDS).split(" ")))
-
-
-def _text(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        what, where = f"is not UTF-8 (byte 0x{content[error.start]:02x})", f"{path}, line {line}"
-        raise DataError(what, where=where, try_="save it as UTF-8; spreadsheets call this “CSV UTF-8”") from error
-    return text.rstrip() + "\n" if text.strip() else ""  # lines that are empty at the end of a file mean nothing
 
 
 def _columns(path: Path, header: list[str]) -> dict[str, int]:

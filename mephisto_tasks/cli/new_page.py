@@ -209,7 +209,6 @@ def _choices(asked: dict[str, Any]) -> new_study.Choices:
 
 
 def _field(task: str, setting: Setting) -> dict[str, Any]:
-    """A setting as the page shows it."""
     choices = new_study.choices_of(task, setting.name)
     suggestions = [*tags(), AUTO] if setting.name == "language" else choices if setting.name == "metric" else []
     return {

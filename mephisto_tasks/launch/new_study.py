@@ -285,7 +285,6 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
 
 
 def _samples(config: DictConfig) -> bool:
-    """Whether dialogues of the study are packaged ones, of which there are few."""
     return any(PACKAGED in (config.mephisto.blueprint.get(name) or ()) for name in ("dialogues", "human_dialogues"))
 
 
@@ -296,7 +295,6 @@ def _amount(entry: Technique, question: PlanInputs, plan: Plan) -> int | None:
 
 
 def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig, in_a_unit: int) -> PlanInputs:
-    """What the plan is asked. Raises PlanError."""
     blueprint, entry = config.mephisto.blueprint, technique(choices.technique)
     assert entry.habits is not None
     place = str(settings.get("place") or "local")

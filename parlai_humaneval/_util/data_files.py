@@ -46,12 +46,10 @@ def read_text(path: Path, expected: str = "", error: type[HumanevalError] = Data
         what = f"cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise error(what, where=path, try_=expected, misspelt=nearest_file(path)) from problem
     except UnicodeDecodeError as problem:
-        what, line = (
-            f"is not text in UTF-8 (byte {problem.start + 1})",
-            problem.object.count(b"\n", 0, problem.start) + 1,
-        )
+        line = problem.object.count(b"\n", 0, problem.start) + 1
+        what = f"is not text in UTF-8 (byte {problem.start + 1})"
         raise error(
-            what, where=f"{path}, line {line}", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
+            what, where=f"{path}, line {line}", try_="save it as UTF-8 (“CSV UTF-8” in spreadsheets)"
         ) from problem
 
 

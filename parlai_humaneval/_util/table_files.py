@@ -211,7 +211,6 @@ def _known(names: Iterable[object]) -> int:
 
 
 def _below_title(sheet: pd.DataFrame) -> pd.DataFrame:
-    """``sheet`` without the rows of a title above its header."""
     title, *others = map(str, [*sheet.columns, ""])
     unnamed = all(name.startswith("Unnamed: ") for name in others[:-1]) and not title.startswith("Unnamed: ")
     for place in range(min(TITLES, len(sheet)) if unnamed else 0):

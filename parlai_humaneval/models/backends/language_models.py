@@ -275,7 +275,6 @@ def _parts(content: Content) -> list[dict[str, Any]]:
 
 
 def _load(opt: Opt) -> tuple[Any, Any]:
-    """The processor and the model. Raises ZooError."""
     import torch
     import transformers
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.facts import excluded_table, facts_tables
 from parlai_humaneval.report.render.figures import to_file
@@ -236,10 +237,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
 
 def _written_before(folder: Path) -> set[str]:
     """Names of files in ``folder`` that an older report says it wrote; none elsewhere, whoever wrote that file."""
-    try:
-        listed = json.loads((folder / NUMBERS).read_text(encoding="utf-8"))[FILES]
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+    listed = json_object_in(folder / NUMBERS).get(FILES)
     names = [(name, Path(name)) for name in (listed if isinstance(listed, list) else []) if isinstance(name, str)]
     # Files of a report's folder, or of the viewer in it.
     within = {name for name, path in names if path.name == name or (path.parts[0] == VIEWER and ".." not in path.parts)}

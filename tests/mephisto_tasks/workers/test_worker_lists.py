@@ -46,7 +46,7 @@ def test_ids_and_pseudonyms_are_read(tmp_path: Path, name: str, content: bytes |
         (
             "a.txt",
             "A1\nJos\xe9\n".encode("latin-1"),
-            "line 2: is not text in UTF-8 (byte 7); save it as UTF-8; spreadsheets call that “CSV UTF-8”",
+            "line 2: is not text in UTF-8 (byte 7); save it as UTF-8 (“CSV UTF-8” in spreadsheets)",
         ),
         ("a.txt", "A1\n".encode("utf-16"), "is not text in UTF-8"),
         ("a.txt", "A1\nw0123456789ab\n", "line 2: w0123456789ab is not a pseudonym in this data directory"),

@@ -84,7 +84,7 @@ class Words(BaseModel, extra="forbid"):
             for notation in getattr(language, part):
                 try:
                     yield patterns.read_phrase(notation, language.lists, names, letters, lists_read)
-                except patterns.PhraseError as error:
+                except InvalidValue as error:
                     raise DataError(error, where=f"languages.{code}.{part}: “{notation}”") from error
 
 

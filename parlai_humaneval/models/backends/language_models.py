@@ -178,10 +178,9 @@ class CausalLmAgent(HuggingFaceAgent):
     def prompt_format(self, opt: Opt) -> prompting.PromptFormat:
         tokenizer, system = self.pretrained.tokenizer, str(opt.get("system_prompt") or "")
         kind, file = opt.get("prompt_format") or "auto", opt.get("chat_template")
+        template = prompting.own_template(tokenizer)
         if file:
             template = read_text(Path(str(file)).expanduser(), "give the path of a Jinja file", ZooError)
-        else:
-            template = prompting.own_template(tokenizer)
         if kind == "auto":
             names = f"{opt['hf_model']} {getattr(self.model.config, '_name_or_path', '')}".lower()
             kind = "chat" if template else "dialogpt" if "dialogpt" in names else "plain"

@@ -31,7 +31,8 @@ from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, REFUSALS, RefusalLine, blocked_here
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query, task_names, worker_records
 from mephisto_tasks.storage.work import Work, completed_work
-from mephisto_tasks.workers.roster import FollowedList, WorkerListError, known_workers
+from mephisto_tasks.workers.roster import FollowedList, known_workers
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval._util.terminal import typed_program
 from parlai_humaneval.i18n.translate import phrase, phrases, t
@@ -248,7 +249,7 @@ def load_eligibility(
     def followed(setting: str, path: str) -> FollowedList | None:
         try:
             return FollowedList(Path(path).expanduser(), pseudonyms) if path else None
-        except WorkerListError as error:
+        except DataError as error:
             raise ConfigError(error, where=f"{PREFIX}{setting}") from error
 
     allowed, barred = followed("allow_list", rules.allow_list), followed("block_list", rules.block_list)

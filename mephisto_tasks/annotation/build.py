@@ -10,21 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
 from mephisto_tasks.annotation.items import Gathered, compared, gather, held_by_rater, images_of, is_of_people, the_kind
 from mephisto_tasks.annotation.steps import PREFIX, GoldDeck, load_golds, masked, shown_dialogue, shown_item, unfit
-from mephisto_tasks.annotation.study import AnnotationStudy, CannotReplay, open_items, own_settings
+from mephisto_tasks.annotation.study import AnnotationStudy, open_items, own_settings
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice, unprotected_languages
 from mephisto_tasks.session.page import Difference, recorded_settings, settings_that_differ, settled
 from mephisto_tasks.session.steps import check_practice
-from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
+from mephisto_tasks.storage.locks import only_judging
 from mephisto_tasks.storage.results import past_judgements
 from mephisto_tasks.storage.work import CutOff
+from parlai_humaneval._util.data_files import validated
 from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
 from parlai_humaneval.allocation.groups import Item
 from parlai_humaneval.allocation.items import ItemAllocator
@@ -66,11 +65,8 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     )
     replies = settled(config.replies, specs, data_dir, task_name, said_by_models)
     config = config.model_copy(update={"replies": replies})
-    try:
-        for dialogue in gathered.dialogues if config.show in ("replay", "turn") else []:
-            own_settings(shown_dialogue(dialogue), config.reason_required)
-    except CannotReplay as error:
-        raise ConfigError(error) from error
+    for dialogue in gathered.dialogues if config.show in ("replay", "turn") else []:
+        own_settings(shown_dialogue(dialogue), config.reason_required)
     practice = _practice(config, setup.task_config, gathered)
     if practice is None:
         config = config.model_copy(update={"onboarding_qualification": None})
@@ -138,41 +134,30 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
 def _asked(config: StaticConfig, gathered: Gathered) -> tuple[list[str], list[tuple[str, ...]], str]:
     """The models of a study that stops once it reaches a decision, their groups, and the kind of their dialogues."""
     groups = list(dict.fromkeys(item.cell.models for item in gathered.items if not is_of_people(item)))
-    try:
-        return compared(config, groups), groups, the_kind(gathered.items)
-    except ValueError as error:
-        raise ConfigError(error) from error
+    return compared(config, groups), groups, the_kind(gathered.items)
 
 
 def judge_of(config: StaticConfig) -> JudgeSpec | None:
-    """The judge whose predictions are to be taken off what raters say. Raises ConfigError, ZooError."""
+    """The judge whose predictions are to be taken off what raters say. Raises JudgeError, ZooError."""
     if not config.judge:
         return None
-    from parlai_humaneval.judges.config import JudgeError, load_judge
+    from parlai_humaneval.judges.config import load_judge
 
     limit = None if config.judge_max_cost is None else "judge_max_cost"
-    try:
-        return load_judge(resolve_file(config.judge, Path()), limit)
-    except JudgeError as error:
-        raise ConfigError(error) from error
+    return load_judge(resolve_file(config.judge, Path()), limit)
 
 
 def _predicted(
     config: StaticConfig, gathered: Gathered, judge: JudgeSpec, data_dir: Path, task_name: str
 ) -> tuple[dict[str, tuple[str, float]], list[str]]:
     """What the judge says of every pairing, which is asked what it has not said yet; and what there is to be told of that.
-    Raises ConfigError, ZooError."""
+    Raises ConfigError, JudgeError, CannotJudge, JudgingElsewhere, ZooError."""
     from mephisto_tasks.annotation.judging import JudgedStudy, ask, predictions
-    from parlai_humaneval.judges.config import JudgeError
-    from parlai_humaneval.judges.questions import CannotJudge
 
     records = _as_records(config, gathered, gathered.items, task_name)
-    try:
-        with only_judging(data_dir, task_name):
-            judged = JudgedStudy.of_items(data_dir, task_name, judge, records)
-            ran = ask(judged, config.judge_max_cost)
-    except (JudgeError, CannotJudge, JudgingElsewhere) as error:
-        raise ConfigError(error) from error
+    with only_judging(data_dir, task_name):
+        judged = JudgedStudy.of_items(data_dir, task_name, judge, records)
+        ran = ask(judged, config.judge_max_cost)
     if ran.stopped == "failed":
         raise ConfigError(
             f"judge {judge.name} gave no replies ({'; '.join(ran.failures)})",
@@ -337,11 +322,9 @@ def _settings(newest: JudgementRecord | None) -> StaticConfig:
     if newest is None:
         raise ConfigError("--unjudged is for studies of finished dialogues: here raters judged their own dialogues")
     known = {name: value for name, value in newest.settings.items() if name in StaticConfig.model_fields}
-    try:
-        config = StaticConfig.model_validate(known)
-    except ValidationError as error:
-        what = f"the settings of this study are not those of this version ({error.errors()[0]['msg']})"
-        raise ConfigError(what) from error
+    config = validated(
+        StaticConfig, known, "the settings of this study are not those of this version", error=ConfigError
+    )
     if config.show not in FORMS:
         raise ConfigError("--unjudged is for studies that compare two dialogues, or spot the bot")
     return config

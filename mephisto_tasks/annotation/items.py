@@ -17,7 +17,6 @@ from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
-from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.terminal import counting, say
 from parlai_humaneval.allocation import pairing
 from parlai_humaneval.allocation.groups import Cell, Item
@@ -50,7 +49,7 @@ class Gathered:
 
 
 def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
-    """Everything to judge. Raises DataError, ZooError; ConfigError: no dialogues of models, or too few."""
+    """Everything to judge. Raises DataError, ZooError, SelfChatError; ConfigError, NotEnough: too few dialogues."""
     fitting = samples.rated if config.show in ("replay", "turn") else samples.with_a_model
     dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task), fitting)
     for remark in samples.taken_as(dialogues):
@@ -59,10 +58,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         dialogues += load_dialogues(path)[: config.num_dialogues]
     people = load_sources(config.human_dialogues, lambda task: _rated(data_dir, task), samples.between_people)
     people = [replace(one, entities=dict.fromkeys(one.speakers, HUMAN)) for one in people]
-    try:
-        items = _items(config, dialogues, people, seed)
-    except pairing.NotEnough as error:
-        raise ConfigError(error) from error
+    items = _items(config, dialogues, people, seed)
     used = {name for item in items for name in item.dialogues}
     if config.show in ("replay", "turn", "whole"):
         judged = {
@@ -93,7 +89,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     """One file for each model, or pair of models, of a study that has them talk first; earlier files are used again."""
     if not config.generate:
         return []
-    from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
+    from parlai_humaneval.self_chat import GenerationProgress, generate, pairs_of
     from parlai_humaneval.self_chat.files import OtherDialogues
     from parlai_humaneval.self_chat.settings import checked_settings, fingerprint
 
@@ -124,8 +120,6 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         except OtherDialogues as error:
             anew = f"remove the folder {folder} to have the models talk again"
             raise ConfigError(error.what, where=error.where, try_=anew) from error
-        except SelfChatError as error:
-            raise ConfigError(error) from error
     return [file.path for file in made]
 
 
@@ -185,11 +179,8 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     groups = _pairs(config, dialogues)
     if config.is_decided:
         there = pairing.dialogues_of_pairs(dialogues, groups)
-        try:
-            config.check_stopping(compared(config, list(there)), list(there), [config.setting])
-            check_cap(config, there)
-        except ValueError as error:
-            raise ConfigError(error) from error
+        config.check_stopping(compared(config, list(there)), list(there), [config.setting])
+        check_cap(config, there)
     wanted = (config.max_dialogues if config.is_decided else config.judgements_per_group) or 1
     enough = 1 if config.keep_pairs and not config.is_decided else wanted
     items = pairing.pair_items(
@@ -244,18 +235,14 @@ def _contests(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) ->
     for item in _segments(config, dialogues, seed):
         of_dialogue.setdefault(item.dialogues[0], []).append(item)
     there = Counter(segments[0].cell.models for segments in of_dialogue.values())
-    try:
-        for models in there:
-            refuse(
-                HUMAN in models or len(set(models)) < 2,
-                "stop=decided compares two models that talk to each other, and there are dialogues of "
-                f"{' and '.join(models)}",
-                "name dialogues between two models, or have them talk: generate=pairs",
-            )
-        config.check_stopping(compared(config, list(there)), list(there), [config.setting])
-        check_cap(config, {(first, second): (number, 1) for (first, second), number in there.items()})
-    except ValueError as error:
-        raise ConfigError(error) from error
+    for models in there:
+        refuse(
+            HUMAN in models or len(set(models)) < 2,
+            f"stop=decided compares two models that talk to each other, and there are dialogues of {' and '.join(models)}",
+            "name dialogues between two models, or have them talk: generate=pairs",
+        )
+    config.check_stopping(compared(config, list(there)), list(there), [config.setting])
+    check_cap(config, {(first, second): (number, 1) for (first, second), number in there.items()})
     return [chance.choice(segments) for segments in of_dialogue.values()]
 
 
@@ -391,10 +378,10 @@ def compared(config: StaticConfig, groups: Sequence[Sequence[str]]) -> list[str]
 
 
 def the_kind(items: Sequence[Item]) -> str:
-    """The kind of the dialogues, such as self_chat. Raises InvalidValue: they are of several kinds."""
+    """The kind of the dialogues, such as self_chat. Raises ConfigError: they are of several kinds."""
     kinds = sorted({item.cell.setting for item in items})
     if len(kinds) > 1:
-        raise InvalidValue(
+        raise ConfigError(
             "stop=decided answers one question, and these dialogues make pairs of several kinds "
             f"({', '.join(kinds)}), which are judged separately",
             try_="name dialogues of one kind",

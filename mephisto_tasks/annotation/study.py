@@ -9,19 +9,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from pydantic import ValidationError
-
 from mephisto_tasks.annotation import steps
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.items import BatchPlan, PlannedItem, plan_batch
 from mephisto_tasks.annotation.steps import ItemPage, Names, panel, speakers_of
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.control.orders import Field
 from mephisto_tasks.session import steps as live_steps
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.study import HeldUnit, UnitWords
 from mephisto_tasks.storage.work import CutOff
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.data_files import validated
 from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.dialogues.dialogue import Dialogue
@@ -46,20 +45,11 @@ from parlai_humaneval.schema.steps import (
 from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterion_records
 
 
-class CannotReplay(HumanevalError, ValueError):
-    """A dialogue that was not rated, or whose settings are of another version."""
-
-
 def own_settings(shown: records.ShownDialogue, reasons: bool) -> live_steps.RatingConfig:
-    """The settings with which the dialogue's own rater was asked. Raises CannotReplay: not known, or not understood."""
+    """The settings with which the dialogue's own rater was asked. Raises ConfigError: not known, or not understood."""
     known = {name: value for name, value in shown.settings.items() if name in live_steps.RatingConfig.model_fields}
-    try:
-        config = live_steps.RatingConfig.model_validate(known)
-    except ValidationError as error:
-        raise CannotReplay(
-            f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version "
-            f"({error.errors()[0]['msg']})"
-        ) from error
+    where = f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version"
+    config = validated(live_steps.RatingConfig, known, where, error=ConfigError)
     ticks, scales = (
         [one.model_copy(update={"text": READ_AGAIN.get(one.text, one.text)}).model_dump() for one in criteria]
         for criteria in (config.ticks(), config.scales())

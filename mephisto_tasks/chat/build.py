@@ -158,7 +158,6 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
 
 
 def _turns(config: InteractiveConfig) -> int:
-    """Turns of a dialogue, as far as they are known before it."""
     entry = techniques().get(config.technique)
     if not config.rater_ends or entry is None or entry.habits is None:
         return config.turns

@@ -15,6 +15,7 @@ from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.launch import check_settings
 from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
 from mephisto_tasks.config.files import typed_settings
+from mephisto_tasks.config.names import texts_of
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
@@ -171,7 +172,7 @@ class _Interview:
                 self._out.print(as_written(problem, "yellow"), soft_wrap=True)
 
     def _models(self) -> None:
-        from mephisto_tasks.launch.new_study import draft, first_reply, texts_of
+        from mephisto_tasks.launch.new_study import draft, first_reply
 
         given = texts_of(self._choices.settings.get("models")) or with_partners([])
         zoo_files = texts_of(self._choices.settings.get("zoo_files"))

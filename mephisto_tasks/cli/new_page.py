@@ -20,6 +20,7 @@ import yaml
 from aiohttp import web
 from pydantic import ValidationError
 
+from mephisto_tasks.config.names import texts_of
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.launch import new_study
 from mephisto_tasks.launch.config_reference import Setting
@@ -53,10 +54,6 @@ def end():
 threading.Thread(target=end, daemon=True).start()
 runpy.run_module("mephisto_tasks", run_name="__main__", alter_sys=True)
 """
-
-
-class PageMissing(HumanevalError, FileNotFoundError):
-    """The page has not been built."""
 
 
 class Preview:
@@ -131,7 +128,7 @@ class NewPage:
     def __init__(self, choices: new_study.Choices, path: Path) -> None:
         if not (BUILT / "index.html").is_file():
             what = f"the page is not built ({BUILT} has no index.html)"
-            raise PageMissing(what, try_="run `make install` in a clone of the repository, or add --terminal")
+            raise HumanevalError(what, try_="run `make install` in a clone of the repository, or add --terminal")
         self.address = ""
         self._choices, self._path, self._secret = choices, path, new_token()
         self._preview, self._lock, self._files = Preview(), threading.Lock(), StaticFiles(BUILT)
@@ -181,7 +178,7 @@ class NewPage:
 
     def _reply(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            zoo_files = new_study.texts_of(_choices(asked).settings.get("zoo_files"))
+            zoo_files = texts_of(_choices(asked).settings.get("zoo_files"))
         return new_study.first_reply(str(asked["model"]), zoo_files).model_dump()
 
     def _open_preview(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -212,7 +209,6 @@ def _choices(asked: dict[str, Any]) -> new_study.Choices:
 
 
 def _field(task: str, setting: Setting) -> dict[str, Any]:
-    """A setting as the page shows it."""
     choices = new_study.choices_of(task, setting.name)
     suggestions = [*tags(), AUTO] if setting.name == "language" else choices if setting.name == "metric" else []
     return {

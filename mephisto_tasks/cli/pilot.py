@@ -417,7 +417,6 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
 
 
 def _command(facts: Preregistration, chosen: Sequence[str], prereg: str | None) -> str:
-    """The launch of the main study, as it can be typed."""
     planned = RULE if facts.is_decided else (technique(facts.technique).amount,)
     rest = [f"{name}={facts.settings[name]}" for name in planned if name in facts.settings]
     if prereg is not None:

@@ -43,7 +43,7 @@ class Wanted:
     blind_in: Path | None = None
 
     def check(self, force: bool, tables: Path | None = None) -> None:
-        """Refuse a place that is taken before any work is done. Raises CommandError, OutputError."""
+        """Refuse a place that is taken before any work is done. Raises CommandError, InvalidValue."""
         if self.leaderboard is not None:
             from parlai_humaneval.report.render.leaderboard import check_leaderboard
 

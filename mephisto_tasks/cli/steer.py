@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from mephisto_tasks.cli.options import confirm, console, described, task_options
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.control import orders as steering
 from mephisto_tasks.control.snapshot import OrderResult, is_alive, read_snapshot
-from mephisto_tasks.launch.changes import CannotChange, changes, price
+from mephisto_tasks.launch.changes import changes, price
 from mephisto_tasks.storage.locks import AlreadyRunning, running_task_run
 from mephisto_tasks.storage.results import Settings, read_settings, stored_agents
 from parlai_humaneval._util.terminal import say, say_json
@@ -149,7 +150,7 @@ def print_results(results: Sequence[OrderResult], running: bool, as_json: bool) 
 
 
 def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, yes: bool) -> None:
-    """Show what would change, ask, and give the orders. Raises AlreadyRunning, CannotChange, ClickException."""
+    """Show what would change, ask, and give the orders. Raises AlreadyRunning, ConfigError, ClickException."""
     running, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
     run_id = running_task_run(data_dir, task_name)
     where = task_options(task_name, data_dir)
@@ -158,7 +159,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
         raise AlreadyRunning(what, try_="try again soon")
     if running.task != task:
         what = f"task {task_name!r} is already launched from {data_dir} with the technique {running.task}, not {task}"
-        raise CannotChange(what, try_="give the new launch a different task_name=…")
+        raise ConfigError(what, try_="give the new launch a different task_name=…")
     orders = changes(running.settings, asked, snapshot.groups, task_name)
     if not orders:
         stopped = "".join(f"\n  {group.label}: {group.stopped}" for group in snapshot.groups if group.stopped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Misspelt, misspelt
+from parlai_humaneval._util.errors import HumanevalError, Misspelt, misspelt
 
 
 class ConfigError(HumanevalError, ValueError):
@@ -17,9 +17,9 @@ class NothingToDo(HumanevalError):
 
 
 def refuse(is_wrong: object, what: str, try_: str = "") -> None:
-    """Raise InvalidValue where settings do not go together."""
+    """Raise ConfigError where settings do not go together."""
     if is_wrong:
-        raise InvalidValue(what, try_=try_)
+        raise ConfigError(what, try_=try_)
 
 
 PLAIN_CONF = "local"  # of every technique, unless another is chosen
@@ -35,11 +35,13 @@ _SIGNS = "+~"  # Hydra allows these before a name
 
 
 def short_name(full: str) -> str:
+    """A name in short; in any other text, all the names that are in it."""
     return _FULL.sub("", full)
 
 
-def in_short(text: str) -> str:
-    return _FULL.sub("", text)
+def texts_of(value: object) -> list[str]:
+    """A list of a setting; none where it is something else."""
+    return list(map(str, value)) if isinstance(value, list) else []
 
 
 def name_of(override: str) -> str:

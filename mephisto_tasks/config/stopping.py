@@ -9,7 +9,6 @@ from typing import Literal
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from mephisto_tasks.config.names import ConfigError, refuse
-from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.stopping.rule import (
     MOST_RISK,
     Change,
@@ -84,14 +83,14 @@ class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True)
         return 1
 
     def check_stopping(self, models: Sequence[str], groups: Collection[Sequence[str]], settings: Sequence[str]) -> None:
-        """Raise InvalidValue where the settings do not go together; ``groups``: what a dialogue can be about."""
+        """Raise ConfigError where the settings do not go together; ``groups``: what a dialogue can be about."""
         if not self.is_decided:
             fields = StoppingSettings.model_fields
             stray = [name for name in fields if name != "stop" and getattr(self, name) != fields[name].default]
             if stray:
                 them = "it" if len(stray) == 1 else "them"
                 what = f"only studies with stop=decided use {them}"
-                raise InvalidValue(what, where=f"{' and '.join(stray)}", try_=f"add stop=decided, or leave {them} out")
+                raise ConfigError(what, where=f"{' and '.join(stray)}", try_=f"add stop=decided, or leave {them} out")
             return
         unused = "judge_max_cost limits the cost of a judge, but there is none"
         refuse(self.judge_max_cost is not None and not self.judge, unused, "set its file: judge=my_judge.yaml")
@@ -106,14 +105,14 @@ class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True)
         self.rule(models, groups)
 
     def rule(self, models: Sequence[str], groups: Collection[Sequence[str]], judge: str = "") -> StoppingRule:
-        """The rule of a study of these models and groups; ``judge``: name and version of the one it has. Raises ValueError:
+        """The rule of a study of these models and groups; ``judge``: name and version of the one it has. Raises ConfigError:
         there can be none; it says what to do."""
         if self.margin is None:
             advice = "write margin=0.1 to call two models equal when their win rates are less than 10 points apart"
-            raise InvalidValue("stop=decided needs a margin", try_=advice)
+            raise ConfigError("stop=decided needs a margin", try_=advice)
         if self.max_dialogues is None:
             what = "stop=decided needs max_dialogues, the cap at which the study ends even if pairs are undecided"
-            raise InvalidValue(what, try_=self._how_many(len(models)))
+            raise ConfigError(what, try_=self._how_many(len(models)))
         is_apart = max(map(len, groups)) == 1
         together = self.rated_by_each if is_apart else max(map(len, groups))
         return stopping_rule(

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from mephisto_tasks.config.names import short_name
+from mephisto_tasks.config.names import ConfigError, short_name, texts_of
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
 from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.storage.results import Settings
-from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.allocation.groups import units_needed
 from parlai_humaneval.statistics.core.formatting import counted
 
@@ -67,12 +66,8 @@ _OF_THE_RULE = {_BLUEPRINT + name for name in StoppingSettings.model_fields} - {
 _OF_THE_LAUNCH_ALONE = {"log_level"}  # what says nothing of the study
 
 
-class CannotChange(HumanevalError, ValueError):
-    """A setting that a running launch cannot change; the message names it."""
-
-
 def changes(before: Settings, now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[Order]:
-    """Orders that make of the running launch (``before``, ``groups``) what ``now`` asks for. Raises CannotChange."""
+    """Orders that make of the running launch (``before``, ``groups``) what ``now`` asks for. Raises ConfigError."""
     differing = {name for name in {*before, *now} if before.get(name) != now.get(name)} - _OF_THE_LAUNCH_ALONE
     if now.get(_SEED) is None:  # the seed is drawn at the first launch
         differing.discard(_SEED)
@@ -97,50 +92,46 @@ def changes(before: Settings, now: Settings, groups: Sequence[GroupStatus], task
     return orders
 
 
-def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) -> CannotChange:
+def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) -> ConfigError:
     was, is_ = ("not set" if value in (None, "", []) else f"{value!r}" for value in (before, now))
     what = f"{short_name(_FULL + name)} is {was} in the running launch of {task_name!r} and {is_} here"
     if name in _OF_THE_RULE:
-        return CannotChange(
+        return ConfigError(
             f"{what}: the rule that ends a study cannot change once it has begun, as its error rates would no longer hold",
             try_="leave it unchanged, or begin another study: task_name=…",
         )
-    return CannotChange(
+    return ConfigError(
         f"{what}: a running launch cannot change that",
         try_="stop it and launch again (it continues with its counts), or give the new launch a different task_name=…",
     )
 
 
 def _kept(now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[GroupStatus]:
-    value, models = now.get(_GROUPS), _names(now.get(_MODELS))
-    named = [set(_names(group)) for group in value] if isinstance(value, list) else []
+    value, models = now.get(_GROUPS), texts_of(now.get(_MODELS))
+    named = [set(texts_of(group)) for group in value] if isinstance(value, list) else []
     there = {model for group in groups for model in group.models}
     again = "stop it and launch again: it continues with its counts"
     if strange := sorted({*models, *(model for group in named for model in group)} - there):
         what = f"the running launch of {task_name!r} has no such model, and cannot add any"
-        raise CannotChange(what, where=", ".join(strange), try_=again)
+        raise ConfigError(what, where=", ".join(strange), try_=again)
     if new := [group for group in named if group not in [set(known.models) for known in groups]]:
         none = f"{' and '.join(sorted(new[0]))} are not a group of the running launch of {task_name!r}"
-        raise CannotChange(f"{none}, which cannot add any", where="groups", try_=again)
+        raise ConfigError(f"{none}, which cannot add any", where="groups", try_=again)
     if named:
         kept = [group for group in groups if set(group.models) in named]
     else:
         kept = [group for group in groups if not models or set(group.models) <= set(models)]
     if not kept:
         nothing = f"these models leave nothing to collect in the running launch of {task_name!r}"
-        raise CannotChange(nothing, try_="stop it instead")
+        raise ConfigError(nothing, try_="stop it instead")
     return kept
-
-
-def _names(value: JsonValue) -> list[str]:
-    return [str(name) for name in value] if isinstance(value, list) else []
 
 
 def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupStatus], task_name: str) -> list[More]:
     if not isinstance(before, int) or not isinstance(now, int):
         raise _unchangeable(name, before, now, task_name)
     if now < before:
-        raise CannotChange(
+        raise ConfigError(
             f"{short_name(_FULL + name)} is {before} in the running launch of {task_name!r} and {now} here: "
             "it cannot ask for fewer",
             try_="stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch",

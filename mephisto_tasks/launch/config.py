@@ -16,6 +16,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
 
 from mephisto_tasks.adapter import settings_model
 from mephisto_tasks.config.files import as_typed, conf_file, in_quotes, not_a_list, read_short_conf, task_dir
@@ -25,7 +26,6 @@ from mephisto_tasks.config.names import (
     ROOT,
     SECTIONS,
     in_full,
-    in_short,
     meanings,
     name_of,
     no_setting,
@@ -216,11 +216,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     composed.mephisto.task.task_reward = composed.mephisto.task.task_reward  # a number in what Mephisto stores
     _check_bounds(composed, task)
     _check_address(composed)
-    try:
-        for site in composed.mephisto.architect.get("frame_sites") or ():
-            origin(site)
-    except ValueError as error:
-        raise ConfigError(error) from error
+    for site in composed.mephisto.architect.get("frame_sites") or ():
+        origin(site)
     try:
         crowd_in(composed).check(dict(composed.mephisto.provider))
     except ConfigError as error:
@@ -360,13 +357,13 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
             parser.parse_override(_letter_by_letter(override))
         except HydraException:
             return ConfigError(
-                f"{in_short(override)} cannot be read",
+                f"{short_name(override)} cannot be read",
                 try_="close all brackets. If the value has characters other than letters, digits and _ - . : /, put "
                 "it in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
             )
     said = " ".join(str(error).strip().splitlines()[:3])
     why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
-    return ConfigError(in_short(f"conf {conf!r}: {said}{why}"))
+    return ConfigError(short_name(f"conf {conf!r}: {said}{why}"))
 
 
 def _registered(task: str, overrides: Sequence[str]) -> Preregistration | None:
@@ -450,11 +447,8 @@ def _check_address(config: DictConfig) -> None:
     from mephisto_tasks.server.security import trusted_networks
 
     architect = config.mephisto.architect
-    try:
-        trusted_networks(architect.get("trusted_proxies") or ())
-        public_names(architect.get("public_names") or ())
-    except ValueError as error:
-        raise ConfigError(error) from error
+    trusted_networks(architect.get("trusted_proxies") or ())
+    public_names(architect.get("public_names") or ())
     if _is_local(config):
         public = str(architect.get("public_url") or "")
         if public and not is_web_address(public):
@@ -468,15 +462,15 @@ def _check_address(config: DictConfig) -> None:
         raise ConfigError(what, try_=f"set public_url=https://… (now {str(architect.public_url)!r})")
 
 
-def all_settings(config: type[BaseModel]) -> dict[str, str]:
-    """Name → what it is, of every setting; those of a block by the block's name, a dot and their own."""
-    found: dict[str, str] = {}
+def all_settings(config: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Name → field, of every setting; those of a block by the block's name, a dot and their own."""
+    found: dict[str, FieldInfo] = {}
     for name, info in config.model_fields.items():
         block = info.annotation
         if isinstance(block, type) and issubclass(block, BaseModel):
-            found |= {f"{name}.{inner}": what for inner, what in all_settings(block).items()}
+            found |= {f"{name}.{inner}": field for inner, field in all_settings(block).items()}
         else:
-            found[name] = info.description or ""
+            found[name] = info
     return found
 
 

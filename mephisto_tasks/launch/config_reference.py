@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from mephisto_tasks.adapter import settings_model
-from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ROOT, in_short, meanings, no_setting, short_name
+from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ROOT, meanings, no_setting, short_name
 from mephisto_tasks.crowds.registry import places_in_words
 from mephisto_tasks.launch import config
 from parlai_humaneval._util.data_files import read_yaml
@@ -74,11 +74,7 @@ def one_setting(task: str, listed: list[Setting], name: str) -> list[Setting]:
 
 
 def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iterator[Setting]:
-    for name, info in model.model_fields.items():
-        block = info.annotation
-        if isinstance(block, type) and issubclass(block, BaseModel):
-            yield from _of_model(block, f"{prefix}{name}.", composed)
-            continue
+    for name, info in config.all_settings(model).items():
         full = prefix + name
         there = OmegaConf.select(composed, full, default=info.get_default(call_default_factory=True))
         default = as_text(None if OmegaConf.is_missing(composed, full) else there)
@@ -90,7 +86,7 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
             full_name=full,
             topic=next((topic for topic, names in TOPICS.items() if short_name(full).partition(".")[0] in names), ELSE),
             default=default,
-            description=in_short((info.description or "").replace("``", "")),
+            description=short_name((info.description or "").replace("``", "")),
             allowed=words + "".join(bounds) + (", or null" if NoneType in parts else ""),
             example=_example(short_name(full), info, default),
         )

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from mephisto_tasks.adapter import settings_model
 from mephisto_tasks.config.files import typed_settings, with_files
-from mephisto_tasks.config.names import PLAIN_CONF, ConfigError, short_name
+from mephisto_tasks.config.names import PLAIN_CONF, ConfigError, short_name, texts_of
 from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.registry import crowds, default_place
 from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config, conf_names
@@ -258,11 +258,6 @@ def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | No
 _served = cache(_named)  # A server is asked once what it serves, not at each change.
 
 
-def texts_of(value: object) -> list[str]:
-    """A list of a setting; none where it is something else."""
-    return list(map(str, value)) if isinstance(value, list) else []
-
-
 def zoo_path(path: Path) -> Path:
     """Where your own models are written."""
     return path.with_name(f"{path.stem}_models.yaml")
@@ -301,7 +296,6 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
 
 
 def _samples(config: DictConfig) -> bool:
-    """Whether dialogues of the study are packaged ones, of which there are few."""
     return any(PACKAGED in (config.mephisto.blueprint.get(name) or ()) for name in ("dialogues", "human_dialogues"))
 
 
@@ -312,7 +306,6 @@ def _amount(entry: Technique, question: PlanInputs, plan: Plan) -> int | None:
 
 
 def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig, in_a_unit: int) -> PlanInputs:
-    """What the plan is asked. Raises PlanError."""
     blueprint, entry = config.mephisto.blueprint, technique(choices.technique)
     assert entry.habits is not None
     has_fee = any(crowd.market.has_price for crowd in crowds_in(settings))

@@ -192,10 +192,7 @@ def check_dialogues(settings: TaskConfig, data_dir: Path) -> int | None:
         return None
     possible = min(map(math.prod, there.values()))
     if settings.is_decided:
-        try:
-            check_cap(settings, there)
-        except ValueError as error:
-            raise ConfigError(error) from error
+        check_cap(settings, there)
     elif (settings.judgements_per_group or 0) > possible:
         raise ConfigError(
             f"the plan needs {settings.judgements_per_group:,} judgements of each pair, but the dialogues allow {possible:,}"

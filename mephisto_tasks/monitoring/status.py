@@ -16,8 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult, Snapshot, so_far
 from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.payments.policy import DOLLARS
-from parlai_humaneval._util.data_files import read_yaml
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.data_files import DataError, read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
 from parlai_humaneval.report.section import Summary
@@ -28,10 +27,6 @@ BLIND_NAMES = "blind_names.json"
 WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 
 
-class BlindNamesError(HumanevalError, ValueError):
-    """The file of blind names cannot be read: making new ones would tell visitors of an earlier page which is which."""
-
-
 class _Kept(BaseModel, extra="forbid"):
     """``seed``: of the draw, a secret: with it and the models' names anybody could draw again."""
 
@@ -40,7 +35,7 @@ class _Kept(BaseModel, extra="forbid"):
 
 
 def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
-    """Model → blind name, as kept in ``folder``, where new ones are drawn and written. Raises BlindNamesError, OSError."""
+    """Model → blind name, as kept in ``folder``, where new ones are drawn and written. Raises DataError, OSError."""
     path = folder / BLIND_NAMES
     try:
         kept = _Kept.model_validate_json(path.read_bytes())
@@ -48,7 +43,7 @@ def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
         kept = _Kept(seed=secrets.token_hex(16), names={})
     except ValidationError as error:
         what = f"{path} is damaged, so the models' blind names are lost"
-        raise BlindNamesError(what, try_="move it away to draw new names") from error
+        raise DataError(what, try_="move it away to draw new names") from error
     from parlai_humaneval.report.render.leaderboard import blind_names  # what draws pages takes long to load
 
     names = blind_names(models, kept.seed, kept.names)

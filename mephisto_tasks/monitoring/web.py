@@ -103,7 +103,6 @@ def _templates() -> Environment:
 
 
 def _order(kind: str, **words: object) -> str:
-    """An order as a button gives it, in JSON."""
     order = _ORDER.validate_python({"kind": kind, **words})
     return order.model_dump_json(exclude={"order_id", "at", "by", "base"})
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from mephisto_tasks.payments.ledger import PAID, SETTLED, Kind, Ledger, Owed, Payer, Payment, Proposal, Remaining
 from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, Terms, due, failed_checks, money
 from mephisto_tasks.storage.provider_names import CrowdError
 from mephisto_tasks.storage.results import blueprints, currencies_of, query, read_records
 from mephisto_tasks.storage.work import CENT, Work, completed_work
+from parlai_humaneval._util.data_files import validated
 from parlai_humaneval.statistics.core.formatting import counted
 
 NOTHING = Decimal("0.00")
@@ -295,15 +296,11 @@ def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
     try:
         launches = blueprints(data_dir, task_name) or {"": {}}
         given_of = {run: {**(of.get("payment") or {}), **said} for run, of in launches.items()}
-        terms = {run: Terms.model_validate({k: str(v) for k, v in of.items()}) for run, of in given_of.items()}
+        terms = {run: validated(Terms, {k: str(v) for k, v in of.items()}) for run, of in given_of.items()}
         newest = next(iter(terms.values()))
         return newest.model_copy(update={"earlier": terms})
     except ValueError as error:
-        problem = str(error)
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']} (got {first['input']!r})"
-        raise PayError(f"these terms of pay cannot be used: {problem}") from error
+        raise PayError(error, where="these terms of pay cannot be used") from error
 
 
 def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:

@@ -28,10 +28,6 @@ BEGUN_FILE = "forgetting.json"  # in the data directory while somebody is being 
 _PEOPLE = TypeAdapter(list[ErasurePlan])
 
 
-class ForgetError(ResultsError):
-    """Somebody cannot be forgotten now; the message says why, and what to do."""
-
-
 class Planned(BaseModel, extra="forbid", frozen=True):
     """What goes with one worker."""
 
@@ -59,7 +55,7 @@ class Forgotten(BaseModel, extra="forbid", frozen=True):
 
 
 def planned(data_dir: Path, person: ErasurePlan) -> Planned:
-    """What would go; nothing is changed. Raises ForgetError."""
+    """What would go; nothing is changed. Raises ResultsError."""
     theirs = _check_not_being_paid(data_dir, person)
     unpaid = _unpaid(data_dir, person, sums(one for one in theirs if one.state in PAID))
     return Planned(
@@ -83,7 +79,7 @@ def _check_not_being_paid(data_dir: Path, person: ErasurePlan) -> list[Payment]:
     theirs = [one for one in payments if one.worker == person.pseudonym]
     if any(one.state in OPEN for one in theirs):
         advice = "end it first (`parlai-humaneval pay --send`), then forget"
-        raise ForgetError("a payment to them is under way", where=person.pseudonym, try_=advice)
+        raise ResultsError("a payment to them is under way", where=person.pseudonym, try_=advice)
     return theirs
 
 
@@ -113,7 +109,7 @@ def unfinished(data_dir: Path) -> list[ErasurePlan]:
         return []
     except ValidationError as error:
         advice = "move that file away, and name the raters again"
-        raise ForgetError(f"{path} is damaged", try_=advice) from error
+        raise ResultsError(f"{path} is damaged", try_=advice) from error
 
 
 Ticking = Callable[[str], None]
@@ -124,7 +120,7 @@ def forget(
 ) -> list[Forgotten]:
     """Delete all that is known of these workers, and of those whose forgetting was cut off before. ``lift_blocks``: blocked
     workers may come again; else a pseudonym keeps them out. ``ticking`` is called with each pseudonym. Raises
-    ForgetError: a launch of theirs is alive, a payment is under way, or they took part since; nothing was deleted.
+    ResultsError: a launch of theirs is alive, a payment is under way, or they took part since; nothing was deleted.
     ResultsError: another program holds a file; calling this again ends what was begun."""
     again = as_they_are_now(data_dir, unfinished(data_dir))
     known = {(person.worker_id, person.asked) for person in again}
@@ -143,14 +139,14 @@ def forget(
         for before, after in zip(people, as_they_are_now(data_dir, people), strict=True):
             if (before.tasks, before.parts) != (after.tasks, after.parts):
                 what = f"{before.pseudonym} took part in the meantime, so nothing was deleted"
-                raise ForgetError(what, try_="run it again to see what would be deleted now")
+                raise ResultsError(what, try_="run it again to see what would be deleted now")
         everybody = [*as_they_are_now(data_dir, again), *people]
         for person in everybody:
             _check_not_being_paid(data_dir, person)
             # Nobody looked whether a launch is alive of a task that they have just begun.
             if others := sorted({*person.tasks} - tasks):
                 what = f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted"
-                raise ForgetError(what, try_="run it once more")
+                raise ResultsError(what, try_="run it once more")
         everybody = [person.model_copy(update={"blocks": [] if lift_blocks else person.blocks}) for person in everybody]
         write_private(data_dir / BEGUN_FILE, _PEOPLE.dump_json(everybody), outlasts_power=True)
         forgotten = []
@@ -195,12 +191,12 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
             except AlreadyRunning as error:
                 what = f"a launch of task {task!r} is running, in which they took part or others judge their dialogues"
                 advice = "stop it (Ctrl-C where it runs), forget, and launch again to continue"
-                raise ForgetError(f"{what}: nothing was deleted", try_=advice) from error
+                raise ResultsError(f"{what}: nothing was deleted", try_=advice) from error
             if (study_folder(data_dir, task) / "ledger.db").is_file():
                 stack.enter_context(only_payer(data_dir, task))
             if JUDGE_ANSWERS.exists(data_dir, task):
                 try:
                     stack.enter_context(only_judging(data_dir, task))
                 except JudgingElsewhere as error:
-                    raise ForgetError(error, try_="run forget again after that: nothing was deleted") from error
+                    raise ResultsError(error, try_="run forget again after that: nothing was deleted") from error
         yield

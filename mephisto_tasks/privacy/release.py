@@ -191,10 +191,6 @@ def write_card(card: Card, folder: Path, tables: Tables) -> list[Path]:
     return [as_json, page, sums]
 
 
-class ReleaseError(ResultsError):
-    """Answers that may not be released so; the message says why, and what to do."""
-
-
 @dataclass(frozen=True)
 class ReleaseConsent:
     """``texts``: those that people agreed to, and how many did. ``uncovered``: pseudonyms of who agreed to no release."""
@@ -264,7 +260,7 @@ class Released:
 
 
 def release(data_dir: Path, wanted: Wanted) -> Released:
-    """Write a release; all of it, or nothing. Raises ReleaseError, ResultsError, TableError."""
+    """Write a release; all of it, or nothing. Raises ResultsError, TableError."""
     check_free(wanted.folder, force=wanted.force)
     if wanted.with_viewer:
         check_folder(wanted.folder / "viewer", force=wanted.force)
@@ -293,10 +289,10 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         found.texts or not wanted.without_text.strip()
     ):  # somebody did not agree, or nobody was asked
         if not found.texts:
-            raise ReleaseError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
+            raise ResultsError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
         names = f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}"
         what = WORDS["uncovered"].format(number=len(found.uncovered), people=len(people), names=names)
-        raise ReleaseError(what, try_=WORDS["uncovered_advice"])
+        raise ResultsError(what, try_=WORDS["uncovered_advice"])
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
     anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse, digests=wanted.with_images)

@@ -23,10 +23,9 @@ from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, finished_b
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, cut_off_units, last_seen
 from mephisto_tasks.workers.qualifications import resets_by_id
-from parlai_humaneval._util.data_files import read_yaml
-from parlai_humaneval.display.filtering import FilterError
+from parlai_humaneval._util.data_files import DataError, read_yaml
 from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
-from parlai_humaneval.display.vocabulary import VocabularyError, unprotected
+from parlai_humaneval.display.vocabulary import unprotected
 from parlai_humaneval.i18n.translate import phrase, speaking, t, tn
 from parlai_humaneval.materials.instructions import Instructions, load_instructions
 from parlai_humaneval.planning.inputs import ONBOARDING_MINUTES
@@ -248,7 +247,7 @@ def study_presenter(
     """What shows replies by the settings. Raises ConfigError: words, disclosures or a classifier cannot be used."""
     try:
         return presenter_of(replies, options, compared=compared, ask_again=ask_again)
-    except (FilterError, VocabularyError) as error:
+    except DataError as error:
         raise ConfigError(error, where="replies") from error
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.files import json_object_in
 
 if TYPE_CHECKING:
     from parlai_humaneval.display.images import ImageStore
@@ -126,7 +127,7 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
     try:
         if not _locked(descriptor):
             is_new = False
-            holder = _read(path).get("pid", "unknown")
+            holder = json_object_in(path).get("pid", "unknown")
             what = f"task {task_name!r} is already launched from {data_dir} (process {holder})"
             raise AlreadyRunning(what, try_="stop that launch first, or give the new launch a different task_name=…")
         if not _is_still(path, descriptor):
@@ -164,15 +165,7 @@ def _note_of_launch(path: Path, key: str) -> str | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return str(_read(path).get(key, "")) or None
+        return str(json_object_in(path).get(key, "")) or None
     finally:
         os.close(descriptor)
     return None
-
-
-def _read(path: Path) -> dict[str, object]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}

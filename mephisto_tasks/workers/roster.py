@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query
-from parlai_humaneval._util.errors import HumanevalError, misspelt
+from parlai_humaneval._util.data_files import DataError, read_text
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import file_stamp
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -90,10 +91,6 @@ _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 _FORMULA = ("=", "+", "-", "@", "\t")  # with these a cell begins that a spreadsheet would run
 
 
-class WorkerListError(HumanevalError, ValueError):
-    """A file that cannot be used; the message names the line and what to do."""
-
-
 class SiteBlocks(Protocol):
     """A crowd's own list of workers who are kept away from all tasks of an account."""
 
@@ -118,17 +115,17 @@ class WorkerList:
 
 def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> WorkerList:
     """The workers of a ``.csv`` file with a heading, or of text with an id a line and comments (#). ``pseudonyms``: of
-    everybody who was ever here; asked only where the file holds any. Raises WorkerListError."""
+    everybody who was ever here; asked only where the file holds any. Raises DataError."""
     rows = _csv_rows(path) if path.suffix.lower() == ".csv" else _lines(path)
     lines: dict[str, list[int]] = {}
     for number, name in rows:
         _check(path, number, name)
         lines.setdefault(name, []).append(number)
     if not lines:
-        raise WorkerListError(f"{path} names nobody", try_="put one rater's ID on each line, or leave the setting out")
+        raise DataError(f"{path} names nobody", try_="put one rater's ID on each line, or leave the setting out")
     given = {name for name in lines if _PSEUDONYM.fullmatch(name)}
     if unknown := sorted(given - set(pseudonyms())) if given else []:
-        raise WorkerListError(
+        raise DataError(
             f"{unknown[0]} is not a pseudonym in this data directory (pseudonyms differ between data directories)",
             where=f"{path}, line {lines[unknown[0]][0]}",
             try_="see `parlai-humaneval workers list`, or give the rater's ID",
@@ -140,7 +137,7 @@ def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> W
 
 class FollowedList:
     """The workers of a file as it stands now, read again when it is saved. Thread-safe. A file that cannot be used any more
-    changes nothing, which is logged once. Raises WorkerListError at first."""
+    changes nothing, which is logged once. Raises DataError at first."""
 
     def __init__(self, path: Path, pseudonyms: Callable[[], Collection[str]]) -> None:
         self._path, self._pseudonyms = path, pseudonyms
@@ -153,38 +150,26 @@ class FollowedList:
             self._seen = stamp
             try:
                 self.listed = read_worker_list(self._path, self._pseudonyms)
-            except WorkerListError as error:
+            except DataError as error:
                 logger.warning("%s. Until that is fixed, the names in its earlier version count", error)
         return self.listed.has(worker_name, pseudonym)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise WorkerListError(f"there is no file {path}") from None
-    except OSError as error:
-        raise WorkerListError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        advice = "save it as “CSV UTF-8”, or as plain text in UTF-8"
-        raise WorkerListError(f"{path} is not UTF-8 text (byte {error.start})", try_=advice) from error
-
-
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, clean_label(line)
 
 
 def _csv_rows(path: Path) -> Iterable[tuple[int, str]]:
-    rows = csv.reader(_text(path).splitlines())
+    rows = csv.reader(read_text(path).splitlines())
     header = next(rows, [])
     plain = [re.sub(r"[^a-z]", "", cell.lower()) for cell in header]
     column = next((plain.index(name) for name in COLUMNS if name in plain), None)
     if column is None:
         has = ", ".join(header) or "no heading"
         what = f"{path} has no column of workers: its first line must have a heading “worker” (it has: {has})"
-        raise WorkerListError(what)
+        raise DataError(what)
     for row in rows:
         if any(cell.strip() for cell in row):
             yield rows.line_num, clean_label(row[column]) if column < len(row) else ""
@@ -199,4 +184,4 @@ def _check(path: Path, number: int, name: str) -> None:
     elif re.search(r"[\s,;\"'<>]", name) or not name.isprintable() or len(name) > 200:
         what = f"{name[:60]!r} is not an ID: write one per line, without spaces, commas and quotation marks"
     if what is not None:
-        raise WorkerListError(what, where=f"{path}, line {number}")
+        raise DataError(what, where=f"{path}, line {number}")

@@ -46,8 +46,11 @@ def read_text(path: Path, expected: str = "", error: type[HumanevalError] = Data
         what = f"cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise error(what, where=path, try_=expected, misspelt=nearest_file(path)) from problem
     except UnicodeDecodeError as problem:
+        line = problem.object.count(b"\n", 0, problem.start) + 1
         what = f"is not text in UTF-8 (byte {problem.start + 1})"
-        raise error(what, where=path, try_="save it as UTF-8") from problem
+        raise error(
+            what, where=f"{path}, line {line}", try_="save it as UTF-8 (“CSV UTF-8” in spreadsheets)"
+        ) from problem
 
 
 def nearest_file(path: Path) -> Misspelt | None:
@@ -135,14 +138,16 @@ def parse_json(text: str, where: Path | str, expected: str = "", error: type[Hum
 
 
 def validated(
-    model: type[M], data: Any, where: object, expected: str = "", error: type[HumanevalError] = DataError
+    model: type[M], data: Any, where: object = "", expected: str = "", error: type[HumanevalError] = DataError
 ) -> M:
+    """``where``: the file that the data are of; of what was typed, the name of the value says enough."""
     try:
         return model.model_validate(data)
     except ValidationError as problem:
         first = problem.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the top"
-        raise error(value_problem(first), where=f"{where}: at {place}", try_=expected) from problem
+        place = ".".join(str(part) for part in first["loc"])
+        at = f"{where}: at {place or 'the top'}" if where else place
+        raise error(value_problem(first), where=at, try_=expected) from problem
 
 
 def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str]) -> list[M]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +139,15 @@ def file_stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_mtime_ns, stat.st_size
+
+
+def json_object_in(path: Path) -> dict[str, Any]:
+    """The object of a JSON file; an empty one where there is none that can be read."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 HOME_VARIABLE = "PARLAI_HUMANEVAL_HOME"

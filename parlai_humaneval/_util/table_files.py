@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from parlai_humaneval._util.data_files import DataError, packaged, read_yaml, text_lines
+from parlai_humaneval._util.data_files import DataError, packaged, parse_json, read_yaml, text_lines
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import clean_label, on_one_line, unguarded, visible
 
@@ -211,7 +211,6 @@ def _known(names: Iterable[object]) -> int:
 
 
 def _below_title(sheet: pd.DataFrame) -> pd.DataFrame:
-    """``sheet`` without the rows of a title above its header."""
     title, *others = map(str, [*sheet.columns, ""])
     unnamed = all(name.startswith("Unnamed: ") for name in others[:-1]) and not title.startswith("Unnamed: ")
     for place in range(min(TITLES, len(sheet)) if unnamed else 0):
@@ -244,25 +243,12 @@ def plain_cell(cell: Any) -> Any:
 
 
 def _json_rows(file: TextIO) -> dict[int, dict[str, Any]]:
-    first = next((line for line in file if line.strip()), "")
-    file.seek(0)
+    text = file.read().lstrip("\ufeff")
     try:
-        a_line = isinstance(json.loads(first.lstrip("\ufeff")), dict)
-    except ValueError:
-        a_line = False
-    if a_line:
-        rows = {place: json_object(line, place + 1) for place, line in enumerate(file) if line.strip()}
-        if len(rows) != 1:
-            return rows
-        (only,) = rows.values()
-        within = _rows_within(only)
-        return rows if within == [only] else dict(enumerate(within))
-    text = file.read()
-    try:
-        whole = json.loads(text)
+        whole = json.loads(text)  # of several lines with an object each, only the first is parsed
     except ValueError as error:
         if text.lstrip().startswith("["):
-            raise DataError(f"is not JSON ({error})", try_=_MEND_JSON) from error
+            raise DataError(f"not JSON ({error})", try_=_MEND_JSON) from error
         return {place: json_object(line, place + 1) for place, line in enumerate(text_lines(text)) if line.strip()}
     if isinstance(whole, dict):
         return dict(enumerate(_rows_within(whole)))
@@ -289,10 +275,7 @@ def _rows_within(whole: dict[str, Any]) -> list[dict[str, Any]]:
 
 def json_object(line: str, number: int) -> dict[str, Any]:
     """The object in a line of JSON. Raises ValueError."""
-    try:
-        row = json.loads(line.lstrip("\ufeff"))
-    except ValueError as error:
-        raise DataError(f"is not JSON ({error})", where=f"line {number}", try_=_MEND_JSON) from error
+    row = parse_json(line.lstrip("\ufeff"), f"line {number}", _MEND_JSON)
     if not isinstance(row, dict):
         raise DataError("is not a JSON object", where=f"line {number}", try_=_AS_OBJECTS)
     return row

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.data_files import DataError, read_text
 
 MILD = frozenset({"damn", "sex"})
 
@@ -85,10 +85,6 @@ Classifier = Callable[[str], float]
 REMEMBERED = 1024
 
 
-class FilterError(HumanevalError, ValueError):
-    """A words file or a classifier cannot be used; the message says what was expected."""
-
-
 class TextJudge:
     """A classifier, which looks for ``of``, and the score from which on it objects to a text. A text is scored once."""
 
@@ -139,29 +135,25 @@ class ResponseFilter:
 
 
 def read_words(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        what = f"cannot be read ({error})"
-        raise FilterError(what, where=path, try_="expected a text file with one word per line") from error
+    lines = read_text(path, "expected a text file with one word per line").splitlines()
     words = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     bare = next((word for word in words if not any(character.isalnum() for character in word)), None)
     if bare is not None:
-        raise FilterError(f"{bare!r} is not a word", where=path)
+        raise DataError(f"{bare!r} is not a word", where=path)
     if not words:
-        raise FilterError("holds no words", where=path, try_="expected one per line")
+        raise DataError("holds no words", where=path, try_="expected one per line")
     return words
 
 
 def load_classifier(name: str, setting: str = "filter_classifier") -> Classifier:
-    """The function that ``module:function`` names; a FilterError, which begins with ``setting``, where it is none."""
+    """The function that ``module:function`` names; a DataError, which begins with ``setting``, where it is none."""
     module, _, function = name.partition(":")
     if not module or not function:
-        raise FilterError(f"expected module:function, got {name!r}", where=setting)
+        raise DataError(f"expected module:function, got {name!r}", where=setting)
     try:
         classifier = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise FilterError(f"{name} cannot be imported ({error})", where=setting) from error
+        raise DataError(f"{name} cannot be imported ({error})", where=setting) from error
     if not callable(classifier):
-        raise FilterError(f"{name} is not a function", where=setting)
+        raise DataError(f"{name} is not a function", where=setting)
     return classifier  # type: ignore[no-any-return]  # its signature cannot be known

@@ -22,7 +22,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.text import UNSPACED, folded, is_unspaced, unspaced_runs
 
 STEM, SHORT_STEM = 6, 4
@@ -45,10 +45,6 @@ _PIECE = re.compile(rf"[{UNSPACED}]+|[^\W\d_{UNSPACED}]+|.", re.DOTALL)
 
 Triggers = tuple[frozenset[str], ...]
 """A text is looked at if it holds one of each of these sets; no sets: always."""
-
-
-class PhraseError(HumanevalError, ValueError):
-    """A phrase cannot be read; the message says why."""
 
 
 class Part(NamedTuple):
@@ -122,11 +118,11 @@ def read_phrase(
     variants: Mapping[str, str] | None = None,
     lists_read: ListsRead | None = None,
 ) -> Phrase:
-    """The phrase of a ``notation``; a :class:`PhraseError` where it cannot be read. ``variants``: a character → all
+    """The phrase of a ``notation``; an :class:`InvalidValue` where it cannot be read. ``variants``: a character → all
     its equivalents. ``lists_read``: what other phrases have read."""
     parts = _WITH_CONTEXT.fullmatch(folded(notation).strip())
     if parts is None:
-        raise PhraseError("<…> must be closed, and be its first or its last part")
+        raise InvalidValue("<…> must be closed, and be its first or its last part")
     unspaced = is_unspaced(notation)
     words = _Words(lists, names or {}, variants or {}, unspaced, {} if lists_read is None else lists_read)
     hidden = words.read(parts["hidden"])
@@ -138,7 +134,7 @@ def read_phrase(
         after = words.after(parts["after"], words.space if parts["space_after"] or unspaced else "")
         expression, triggers = expression + after.expression, triggers + after.needed
     if not triggers:
-        raise PhraseError("it contains none of the required words")
+        raise InvalidValue("it contains none of the required words")
     starts = (_NO_HANGUL if _HANGUL_FIRST.match(notation) else "") if unspaced else _NOT_IN_A_WORD
     return Phrase(starts + expression, triggers, unspaced)
 
@@ -158,7 +154,7 @@ class _Words:
         tokens = _TOKEN.findall(text)
         part = self._sequence(tokens, before)
         if tokens:
-            raise PhraseError(f"“{tokens[0]}” is where nothing is open")
+            raise InvalidValue(f"“{tokens[0]}” is where nothing is open")
         return part
 
     def before(self, context: str, space: str) -> Part:
@@ -189,7 +185,7 @@ class _Words:
             parts.append(Part(part.expression, part.needed, spaced, part.optional))
             spaced = self.unspaced
         if not parts:
-            raise PhraseError("a part of it is empty")
+            raise InvalidValue("a part of it is empty")
         return self._joined(parts)
 
     def _joined(self, parts: Sequence[Part]) -> Part:
@@ -204,7 +200,7 @@ class _Words:
                 expression += f"{part.expression}?" if part.optional else part.expression
         needed = tuple(stems for part in parts if not part.optional for stems in part.needed)
         if all(part.optional for part in parts):
-            raise PhraseError("all of it may be missing")
+            raise InvalidValue("all of it may be missing")
         return Part(expression, needed)
 
     def _item(self, token: str, tokens: list[str], before: str) -> Part:
@@ -214,7 +210,7 @@ class _Words:
         if token == "{":
             return self._list(tokens, before)
         if token == "<":
-            raise PhraseError("<…> must be its first or its last part")
+            raise InvalidValue("<…> must be its first or its last part")
         if token == "…":
             return Part(r"[^.!?\n]{0,30}?" if self.unspaced else r"[^.!?\n]{0,60}?")
         if token == ".":
@@ -232,17 +228,17 @@ class _Words:
             if ends == closing:
                 return _either(parts)
             if ends != "|":
-                raise PhraseError(f"“{closing}” is missing")
+                raise InvalidValue(f"“{closing}” is missing")
 
     def _list(self, tokens: list[str], before: str) -> Part:
         name = tokens.pop(0) if tokens else ""
         if not tokens or tokens.pop(0) != "}":
-            raise PhraseError("“}” is missing")
+            raise InvalidValue("“}” is missing")
         if name in self.names:
             return Part(before + self.names[name].expression, self.names[name].needed)
         if name not in self.lists:
             known = ", ".join("{" + known + "}" for known in (*self.lists, *self.names)) or "none"
-            raise PhraseError(f"there is no list {{{name}}}", try_=f"there are: {known}")
+            raise InvalidValue(f"there is no list {{{name}}}", try_=f"there are: {known}")
         if (key := (self.unspaced, name, before)) not in self.lists_read:
             others = {other: items for other, items in self.lists.items() if other != name}
             words = _Words(others, self.names, self.variants, self.unspaced, self.lists_read)

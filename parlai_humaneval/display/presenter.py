@@ -365,7 +365,7 @@ def presenter_of(
     ask_again: int = 0,
     names: Iterable[str] = (),
 ) -> Presenter:
-    """What shows replies by these settings; a FilterError or VocabularyError where a file or classifier cannot be used.
+    """What shows replies by these settings; a DataError where a file or classifier cannot be used.
     ``options``: of each model; its ``system_prompt`` is not repeated. ``compared``: what ``hide_ai_talk`` means where
     it is not set. ``names``: of models in play, whose patterns are made at once."""
     checked = None

@@ -15,9 +15,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from parlai_humaneval._util.data_files import DataError, read_yaml, validated
 from parlai_humaneval._util.data_files import packaged as packaged_file
-from parlai_humaneval._util.data_files import read_yaml, validated
-from parlai_humaneval._util.errors import HumanevalError, InvalidValue
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.display import patterns, text
 from parlai_humaneval.schema.records import MaskKind
@@ -25,10 +25,6 @@ from parlai_humaneval.schema.records import MaskKind
 NAME, MAKER = "name", "maker"
 """The lists of names that phrases of every language may use."""
 PHRASES = ("talk", "innocent", "introductions", "origins")
-
-
-class VocabularyError(HumanevalError, ValueError):
-    """A file of disclosures cannot be used; the message says what was expected."""
 
 
 def _not_blank(entry: str) -> str:
@@ -82,14 +78,14 @@ class Words(BaseModel, extra="forbid"):
     """Language → its words."""
 
     def phrases(self, part: str, names: Mapping[str, patterns.Part]) -> Iterator[patterns.Phrase]:
-        """Those of all languages in a ``part`` of :data:`PHRASES`; a VocabularyError where one cannot be read."""
+        """Those of all languages in a ``part`` of :data:`PHRASES`; a DataError where one cannot be read."""
         for code, language in self.languages.items():
             letters, lists_read = language.letters(), patterns.ListsRead()
             for notation in getattr(language, part):
                 try:
                     yield patterns.read_phrase(notation, language.lists, names, letters, lists_read)
-                except patterns.PhraseError as error:
-                    raise VocabularyError(error, where=f"languages.{code}.{part}: “{notation}”") from error
+                except InvalidValue as error:
+                    raise DataError(error, where=f"languages.{code}.{part}: “{notation}”") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,17 +101,17 @@ def packaged() -> Vocabulary:
 
 
 def vocabulary_with(path: Path) -> Vocabulary:
-    data = read_yaml(path, "expected a YAML file like data/disclosures.yaml", VocabularyError)
-    own = validated(Words, {} if data is None else data, path, error=VocabularyError)
+    data = read_yaml(path, "expected a YAML file like data/disclosures.yaml")
+    own = validated(Words, {} if data is None else data, path)
     try:
         vocabulary = Vocabulary(Words.model_validate(_joined(packaged().words.model_dump(), own.model_dump())))
         changed = Words(languages={code: vocabulary.words.languages[code] for code in own.languages})
         for part in PHRASES:
             list(changed.phrases(part, {NAME: patterns.Part("name"), MAKER: patterns.Part("maker")}))
-    except VocabularyError as error:
-        raise VocabularyError(error, where=path) from error
+    except DataError as error:
+        raise DataError(error, where=path) from error
     if own == Words():
-        raise VocabularyError("holds no words", where=path, try_=f"expected some of {', '.join(Words.model_fields)}")
+        raise DataError("holds no words", where=path, try_=f"expected some of {', '.join(Words.model_fields)}")
     return vocabulary
 
 

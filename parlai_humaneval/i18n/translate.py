@@ -20,7 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.data_files import DataError
 
 PLACE = re.compile(r"\{(\w+)\}")
 """Where a value stands in a text."""
@@ -103,20 +103,16 @@ ON_PAGE = ("mephisto_tasks/webapp/", "parlai_humaneval/materials/consent.py")
 """Where the sentences stand that the page itself looks up."""
 
 
-class CatalogueError(HumanevalError, ValueError):
-    """A language that there is not, or a catalogue that cannot be used; the message says what to do."""
-
-
 def tags(folder: Path | None = None) -> list[str]:
     found = {path.stem for place in _folders(folder) for path in place.glob("*.po")}
     return [ENGLISH.tag, *sorted(found - {ENGLISH.tag})]
 
 
 def language(tag: str, folder: Path | None = None) -> Language:
-    """A language with its catalogue. Raises CatalogueError: there is no such language (the message lists those that
+    """A language with its catalogue. Raises DataError: there is no such language (the message lists those that
     there are), or a file that is malformed."""
     if tag not in tags(folder):
-        raise CatalogueError(
+        raise DataError(
             f"there is no language {tag!r}",
             try_=f"choose one of: {', '.join(tags(folder))}, or {AUTO} (the browser's language). To "
             "add it, put a file {tag}.po in the folder of languages_dir",
@@ -143,7 +139,7 @@ def page_words(tag: str, folder: Path | None = None) -> dict[str, Any]:
 
 
 def catalogue(path: Path) -> Any:
-    """A PO file as Babel reads it. Raises CatalogueError: malformed, or a translation whose places are not those of the
+    """A PO file as Babel reads it. Raises DataError: malformed, or a translation whose places are not those of the
     English text."""
     from babel.core import UnknownLocaleError
     from babel.messages.pofile import PoFileError, read_po
@@ -152,10 +148,10 @@ def catalogue(path: Path) -> Any:
         with path.open("rb") as file:
             found = read_po(file, locale=path.stem, abort_invalid=True)
     except (PoFileError, UnicodeDecodeError, UnknownLocaleError, ValueError) as error:
-        raise CatalogueError(f"cannot be read as a PO file of a language ({error})", where=path) from error
+        raise DataError(f"cannot be read as a PO file of a language ({error})", where=path) from error
     if wrong := wrong_places(found):
         what = f"translations must have the same {{placeholders}} as the English text: {'; '.join(wrong)}"
-        raise CatalogueError(what, where=path)
+        raise DataError(what, where=path)
     return found
 
 
@@ -179,7 +175,7 @@ def wrong_places(found: Any) -> list[str]:
 
 def _folders(folder: Path | None) -> list[Path]:
     if folder is not None and not folder.is_dir():
-        raise CatalogueError(f"there is no folder {folder}", where="languages_dir")
+        raise DataError(f"there is no folder {folder}", where="languages_dir")
     return [PACKAGED] if folder is None else [PACKAGED, folder]
 
 
@@ -275,7 +271,7 @@ class Offered:
 
 
 def offered(setting: str, folder: Path | None = None) -> Offered:
-    """The languages of a setting: one, or with ``auto`` all that there are. Raises CatalogueError: there is no such
+    """The languages of a setting: one, or with ``auto`` all that there are. Raises DataError: there is no such
     language, or a catalogue cannot be used."""
     wanted = tags(folder) if setting == AUTO else [setting]
     return Offered({tag: language(tag, folder) for tag in wanted}, setting == AUTO, folder)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from typing_extensions import Self
 
-from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
 from parlai_humaneval.judges.questions import JudgeQuestion, default_template, prompt_of, reminder_of, template_trouble
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
@@ -164,11 +164,7 @@ def _key_problem(path: Path, error: Mapping[str, Any]) -> Problem:
 def _template(given: JudgeFile, path: Path) -> str:
     if not given.prompt_file:
         return given.prompt or default_template()
-    file = path.parent / Path(given.prompt_file).expanduser()
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise JudgeError(f"{file} cannot be read ({error})", where=f"{path}: prompt_file") from error
+    return read_text(path.parent / Path(given.prompt_file).expanduser(), f"correct prompt_file in {path}", JudgeError)
 
 
 def _model(given: JudgeFile, path: Path) -> ModelSpec:
@@ -179,10 +175,8 @@ def _model(given: JudgeFile, path: Path) -> ModelSpec:
     try:
         spec = ModelSpec.model_validate({"name": given.name, **given.model, "folder": path.parent.resolve()})
     except ValidationError as error:
-        problems: list[dict[str, Any]] = [{**problem, "loc": ("model", *problem["loc"])} for problem in error.errors()]
-        where = [f"{path}: {'.'.join(str(part) for part in one['loc'])}" for one in problems]
-        told = zip(problems, where, strict=True)
-        raise JudgeError(Problem(str(one["msg"]), place) for one, place in told) from error
+        told = ((value_problem(one), ".".join(map(str, ("model", *one["loc"])))) for one in error.errors())
+        raise JudgeError(problem.within(f"{path}: {place}") for problem, place in told) from error
     if "model" not in spec.options and "model_file" not in spec.options:
         raise JudgeError("expected `model` (an agent) or `model_file` (a trained one)", where=f"{path}: model.options")
     if trouble := key_trouble(spec.options, "model.options."):

@@ -199,7 +199,6 @@ def _of_turn(record: DialogueRecord, turn: Turn, said: Conversation, order: Orde
 
 
 def _asking(record: DialogueRecord, order: Order, part: str) -> Callable[..., JudgeQuestion]:
-    """What makes the questions on a part of a dialogue."""
     return partial(
         JudgeQuestion,
         thing=record.dialogue_id,

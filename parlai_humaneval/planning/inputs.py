@@ -266,7 +266,6 @@ def _problems(q: PlanInputs) -> Iterator[tuple[str, object]]:
 
 
 def _facts(q: PlanInputs) -> dict[str, Any]:
-    """What the words of the problems need."""
     settings, known, shares = q.habits.settings, plannable().items(), q.shares or ()
     return {
         "q": q,

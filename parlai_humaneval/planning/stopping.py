@@ -359,7 +359,6 @@ def _chosen_cap(question: PlanInputs, dialogues: Ints) -> int:
 
 
 def _kept(question: PlanInputs, dialogues: int) -> int:
-    """Of so many dialogues, those that checks do not drop."""
     return math.floor(dialogues * (1 - (question.exclusion or 0.0)) + 1e-9)
 
 

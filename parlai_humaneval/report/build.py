@@ -56,7 +56,6 @@ def examples_of(tables: Tables, *, seed: int, count: int = EXAMPLES) -> list[Exa
 
 
 def _ids(rows: pd.DataFrame, column: str) -> Iterator[list[str]]:
-    """Of each design."""
     keys = rows[["technique", "setting", "metric"]].fillna("")
     for _, own in rows.groupby([keys["technique"], keys["setting"], keys["metric"]], sort=True):
         yield sorted(map(str, own[column].unique()))

@@ -19,6 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.self_chat.settings import WHOLE, Pair, SelfChatError, SelfChatSettings, Shard, shard_of
 
@@ -257,11 +258,8 @@ def numbers_in(path: Path) -> list[int]:
 
 
 def read_metadata(path: Path) -> dict[str, Any] | None:
-    try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return read if isinstance(read, dict) and {"identity", "runs", "opt"} <= set(read) else None
+    read = json_object_in(path)
+    return read if {"identity", "runs", "opt"} <= set(read) else None
 
 
 FORMAT_VERSION = "0.1"

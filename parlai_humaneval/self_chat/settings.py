@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from parlai_humaneval._util.data_files import DataError, packaged
-from parlai_humaneval._util.errors import HumanevalError, InvalidValue, value_problem
+from parlai_humaneval._util.data_files import DataError, packaged, validated
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
 from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, load_openers, packaged_contexts
 
@@ -83,12 +83,7 @@ class SelfChatSettings(BaseModel, extra="forbid", frozen=True):
 
 def checked_settings(**values: Any) -> SelfChatSettings:
     """Settings from a command line. Raises SelfChatError, in words, where :class:`SelfChatSettings` would refuse them."""
-    try:
-        return SelfChatSettings.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise SelfChatError(value_problem(first), where=place) from error
+    return validated(SelfChatSettings, values, error=SelfChatError)
 
 
 def pairs_of(models: Sequence[str], *, pairs: bool) -> list[Pair]:

@@ -173,7 +173,6 @@ def leave_one_out(
 
 
 def _ranked(matrix: Floats, models: Sequence[str]) -> tuple[dict[str, float | None], tuple[str, ...]]:
-    """The rate of each model, and the models by it."""
     shown, won = (~np.isnan(matrix)).sum(axis=0), np.nansum(matrix, axis=0)
     rates = {model: float(w / n) if n else None for model, w, n in zip(models, won, shown, strict=True)}
     return rates, tuple(sorted(rates, key=lambda model: (-(rates[model] or 0.0), model)))

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from parlai_humaneval._util import __version__
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue
 from parlai_humaneval.display.images import SUFFIX
 from parlai_humaneval.viewer.entries import FACETS, Entry
 
@@ -25,10 +25,6 @@ IMAGES = "images"
 RECEIVER = "humanevalViewer"
 PART = 200  # Entries whose texts are in one file
 _UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")
-
-
-class ViewerError(HumanevalError, ValueError):
-    """A viewer that cannot be written; the message says why, and what to do."""
 
 
 class ViewerMissing(HumanevalError, FileNotFoundError):
@@ -63,7 +59,7 @@ def write_viewer(files: Iterable[tuple[str, bytes]], folder: Path, *, force: boo
     """Write :func:`viewer_files` into ``folder``, and take away what an older viewer has there; the page is first.
 
     Raises:
-        ViewerError: something else is there, or a viewer and not ``force``.
+        InvalidValue: something else is there, or a viewer and not ``force``.
         OSError: the place cannot be written.
     """
     check_folder(folder, force=force)
@@ -78,13 +74,15 @@ def write_viewer(files: Iterable[tuple[str, bytes]], folder: Path, *, force: boo
 
 
 def check_folder(folder: Path, *, force: bool = False) -> None:
-    """Refuse a place that is taken before any work is done. Raises ViewerError."""
+    """Refuse a place that is taken before any work is done. Raises InvalidValue."""
     if folder.is_dir() and not (folder / INDEX).is_file() and any(folder.iterdir()):
-        raise ViewerError(f"{folder} contains other files", try_="name another folder (--out)")
+        raise InvalidValue(f"{folder} contains other files", try_="name another folder (--out)")
     if folder.exists() and not folder.is_dir():
-        raise ViewerError(f"{folder} is a file", try_="name another folder (--out)")
+        raise InvalidValue(f"{folder} is a file", try_="name another folder (--out)")
     if (folder / INDEX).is_file() and not force:
-        raise ViewerError(f"{folder} already contains a viewer", try_="name another folder, or replace it with --force")
+        raise InvalidValue(
+            f"{folder} already contains a viewer", try_="name another folder, or replace it with --force"
+        )
 
 
 def _script(name: str | int, content: object) -> bytes:

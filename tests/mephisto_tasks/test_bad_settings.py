@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.launch.config import ConfigError, compose_config
+from parlai_humaneval._util.errors import HumanevalError
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_a_data_directory_that_cannot_be_made_is_named_with_what_to_do(tmp_path:
 )
 def test_wrong_settings_of_a_place(settings: list[str], said: str) -> None:
     """Nobody is told to add a setting that nothing would read, nor that the conf lacks what the place asks for."""
-    with pytest.raises(ConfigError) as wrong:
+    with pytest.raises(HumanevalError) as wrong:
         compose_config("pw_turn", "local", ["place=link", *settings])
     assert said in str(wrong.value)
     assert "+mephisto" not in str(wrong.value)

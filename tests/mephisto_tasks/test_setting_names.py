@@ -195,7 +195,7 @@ def test_dialogues_next_to_the_study_keep_what_is_said_of_them(tmp_path: Path, m
         (b"place: local\ntrns: 4\n", ", line 2: ", "there is no setting 'trns'. Did you mean turns=…?"),
         (b"turns: 4\nmetric: humanness\nturns: 6\n", ", line 3: ", "“turns” appears twice, first in line 1; keep one"),
         (b"place: mars\n", ", line 1: ", "there is no place 'mars'"),
-        (b"task_title: caf\xe9\n", ": ", "is not text in UTF-8 (byte 16); save it as UTF-8"),
+        (b"task_title: caf\xe9\n", ", line 1: ", "is not text in UTF-8 (byte 16); save it as UTF-8"),
         (
             b"models: [eliza\nturns: 4\n",
             ", line 2: ",

@@ -34,7 +34,7 @@ def pets(path: Path) -> Any:
     ("read", "content", "where", "what"),
     [
         (read_text, None, "", "cannot be read (No such file or directory)"),
-        (read_text, b"caf\xe9", "", "is not text in UTF-8 (byte 4)"),
+        (read_text, b"caf\xe9", ", line 1", "is not text in UTF-8 (byte 4)"),
         (read_yaml, b"name: Zeb\nlegs: [\n", ", line 3", "not YAML (expected a value): legs: ["),
         (
             read_yaml,

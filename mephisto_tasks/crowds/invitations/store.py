@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mephisto_tasks.crowds.crowd import Invitation, InvitationState, Person
 from mephisto_tasks.storage.sqlite import Database
+from parlai_humaneval._util.data_files import DataError, read_text
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import is_formula, on_one_line
 
@@ -31,10 +32,6 @@ SHOWN = 40  # as many letters of a cell an error shows
 MOST_TOLD = 10  # as many lines an error tells of; the others are counted
 
 
-class NamesError(HumanevalError, ValueError):
-    """The file of names cannot be used; the message says in which line, and what to do."""
-
-
 def identity(person: Person) -> str:
     """What makes them one person, however it is spelled: the address, else the name."""
     return normalised(person.email or person.name)
@@ -46,7 +43,7 @@ def normalised(text: str) -> str:
 
 
 def read_people(path: Path) -> list[Person]:
-    """The people of a CSV file with the columns ``name`` and perhaps ``email``, besides others. Raises NamesError."""
+    """The people of a CSV file with the columns ``name`` and perhaps ``email``, besides others. Raises DataError."""
     people: dict[str, tuple[int, Person]] = {}
     troubles: list[str] = []
     for line, cells in _rows(path):
@@ -63,15 +60,15 @@ def read_people(path: Path) -> list[Person]:
     if troubles:
         more = f"\n  … and {len(troubles) - MOST_TOLD} more lines" if len(troubles) > MOST_TOLD else ""
         lines = "".join(f"\n  {trouble}" for trouble in troubles[:MOST_TOLD])
-        raise NamesError(f"nobody is invited until these lines are correct:{lines}{more}", where=path)
+        raise DataError(f"nobody is invited until these lines are correct:{lines}{more}", where=path)
     if not people:
-        raise NamesError("holds no names", where=path, try_="name one person per line below the header")
+        raise DataError("holds no names", where=path, try_="name one person per line below the header")
     return [person for _, person in people.values()]
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     """Number and cells of each line below the header; only the wanted columns."""
-    text = _text(path)
+    text = read_text(path).rstrip()  # lines that are empty at the end of a file mean nothing
     delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
@@ -79,7 +76,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
         for row in reader:
             yield reader.line_num, {name: _cell(row[at]) if at < len(row) else "" for name, at in wanted.items()}
     except csv.Error as error:
-        raise NamesError(f"is not CSV ({error})", where=f"{path}, line {reader.line_num}") from error
+        raise DataError(f"is not CSV ({error})", where=f"{path}, line {reader.line_num}") from error
 
 
 def _cell(text: str) -> str:
@@ -87,27 +84,16 @@ def _cell(text: str) -> str:
     return " ".join(filter(None, plain.strip(_AT_ENDS).split(" ")))
 
 
-def _text(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        what, where = f"is not UTF-8 (byte 0x{content[error.start]:02x})", f"{path}, line {line}"
-        raise NamesError(what, where=where, try_="save it as UTF-8; spreadsheets call this “CSV UTF-8”") from error
-    return text.rstrip() + "\n" if text.strip() else ""  # lines that are empty at the end of a file mean nothing
-
-
 def _columns(path: Path, header: list[str]) -> dict[str, int]:
     names = [normalised(cell).replace("e-mail", EMAIL) for cell in header]
     if not names:
-        raise NamesError("is empty", where=path, try_=EXPECTED)
+        raise DataError("is empty", where=path, try_=EXPECTED)
     for name in (NAME, EMAIL):
         if names.count(name) > 1:
-            raise NamesError(f"{path}, line 1: the column “{name}” appears twice", try_="keep one of them")
+            raise DataError(f"{path}, line 1: the column “{name}” appears twice", try_="keep one of them")
     if NAME not in names:
         what = f"has no column “name”, but {_shown(', '.join(header))}"
-        raise NamesError(what, where=f"{path}, line 1", try_=EXPECTED)
+        raise DataError(what, where=f"{path}, line 1", try_=EXPECTED)
     return {name: names.index(name) for name in (NAME, EMAIL) if name in names}
 
 

@@ -159,7 +159,6 @@ class MTurkPayer:
         return {hit.unit: hit for hit in self._hits.values() if hit.unit and hit.assignment}
 
     def _hit_of(self, work: Work) -> Hit | None:
-        """The HIT by which the worker came, where a launch has noted that."""
         noted = self._noted.get(work.agent_id)
         return self._of_units.get(work.unit_id) if noted is None else self._hits.get(noted[0])
 

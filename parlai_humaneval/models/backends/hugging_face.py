@@ -9,7 +9,6 @@ loaded.
 from __future__ import annotations
 
 import inspect
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from parlai.core.opt import Opt
 
+from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval.models.agent.names import is_transformers_5
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.models.zoo.files import expand_home, free_bytes, is_out_of_memory
@@ -240,11 +240,7 @@ def _code_in(path: str, name: str) -> list[str]:
 
 def _read_json(path: str, name: str) -> dict[str, Any]:
     folder = _weights_folder(path)
-    try:
-        read = json.loads((folder / name).read_text(encoding="utf-8")) if folder else {}
-    except (OSError, ValueError):
-        return {}
-    return read if isinstance(read, dict) else {}
+    return json_object_in(folder / name) if folder else {}
 
 
 def _hub(verb: str) -> str:

@@ -19,6 +19,7 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.data_files import read_text
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.images import IMAGES_FIELD, decoded
 from parlai_humaneval.display.text import parted
@@ -183,7 +184,9 @@ class CausalLmAgent(HuggingFaceAgent):
     def prompt_format(self, opt: Opt) -> prompting.PromptFormat:
         tokenizer, system = self.pretrained.tokenizer, str(opt.get("system_prompt") or "")
         kind, file = opt.get("prompt_format") or "auto", opt.get("chat_template")
-        template = prompting.read_template(str(file)) if file else prompting.own_template(tokenizer)
+        template = prompting.own_template(tokenizer)
+        if file:
+            template = read_text(Path(str(file)).expanduser(), "give the path of a Jinja file", ZooError)
         if kind == "auto":
             names = f"{opt['hf_model']} {getattr(self.model.config, '_name_or_path', '')}".lower()
             kind = "chat" if template else "dialogpt" if "dialogpt" in names else "plain"
@@ -277,7 +280,6 @@ def _parts(content: Content) -> list[dict[str, Any]]:
 
 
 def _load(opt: Opt) -> tuple[Any, Any]:
-    """The processor and the model. Raises ZooError."""
     import torch
     import transformers
 

@@ -360,11 +360,3 @@ class ChatFormat(PromptFormat):
 
 def _chat(*roles: str) -> Chat:
     return [ChatMessage(role=role, content=f"mark{place}of{role}") for place, role in enumerate(roles)]
-
-
-def read_template(path: str) -> str:
-    try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        what = f"{path} cannot be read ({error})"
-        raise ZooError(what, where="chat_template", try_="give the path of a Jinja file") from error

@@ -14,7 +14,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
 from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 
@@ -22,10 +22,6 @@ Words = tuple[str, ...]
 
 LENGTHS = ((3, 1), (5, 2), (8, 3), (15, 4), (29, 5))
 """(most words in the reply, words replaced); longer replies lose a fifth (App. A.1)."""
-
-
-class CannotDistort(HumanevalError, ValueError):
-    """The reply has no word, or no other dialogue offers a distinct sequence of the length needed."""
 
 
 def span_length(words: int) -> int:
@@ -48,11 +44,11 @@ class Distorter:
     dialogues: Sequence[Sequence[str]]
 
     def distort(self, reply: str, own: int, rng: random.Random) -> str:
-        """``reply`` of dialogue number ``own`` with one span replaced; CannotDistort where there is nothing to replace
+        """``reply`` of dialogue number ``own`` with one span replaced; InvalidValue where there is nothing to replace
         it with."""
         words = reply.split()
         if not words:
-            raise CannotDistort("the reply has no word")
+            raise InvalidValue("the reply has no word")
         start, length = rng.choice(span_starts(len(words))), span_length(len(words))
         replacement = self._replacement(tuple(words[start : start + length]), own, rng)
         return " ".join([*words[:start], *replacement, *words[start + length :]])
@@ -71,7 +67,7 @@ class Distorter:
                 distinct = [found for found in sequences if _sense(found) != _sense(span)]
                 if distinct:
                     return rng.choice(distinct)
-        raise CannotDistort(f"no other dialogue has {len(span)} words in a row that differ from “{' '.join(span)}”")
+        raise InvalidValue(f"no other dialogue has {len(span)} words in a row that differ from “{' '.join(span)}”")
 
 
 def _sense(words: Sequence[str]) -> list[str]:
@@ -94,7 +90,7 @@ class RandomReplies:
         self.replies = [(number, text) for number, texts in enumerate(dialogues) for text in texts[1:]]
         try:
             self.draw(random.Random(0))
-        except CannotDistort as error:
+        except InvalidValue as error:
             raise DataError(error, where=path, try_="give a file whose dialogues differ") from error
 
     def draw(self, rng: random.Random) -> str:
@@ -103,7 +99,7 @@ class RandomReplies:
             dialogue, text = self.replies[(first + step) % len(self.replies)]
             try:
                 return self.distorter.distort(text, dialogue, rng)
-            except CannotDistort as error:
+            except InvalidValue as error:
                 reason = error
         raise reason
 

@@ -22,6 +22,7 @@ from parlai.utils.io import PathManager
 
 from parlai_humaneval._util.data_files import DataError, packaged, read_yaml
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval.dialogues.dialogue import OWN, PARTNERS, Dialogue, persona_line
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
 from parlai_humaneval.models.agent.isolation import silent_parlai
@@ -374,11 +375,9 @@ def checkpoint_of(plan: TrainingPlan) -> str | None:
     checkpoint = plan.work / f"model{CHECKPOINT}"
     if not checkpoint.exists():
         return None
-    try:
-        stats = json.loads(checkpoint.with_name(f"{checkpoint.name}.trainstats").read_text(encoding="utf-8"))
-        return f"step {stats['train_steps']}, epoch {stats['total_epochs']:.1f}"
-    except (OSError, ValueError, KeyError, TypeError):  # it ended while it wrote them
-        return "its last step"
+    stats = json_object_in(checkpoint.with_name(f"{checkpoint.name}.trainstats"))
+    # Where there are none, it ended while it wrote them.
+    return f"step {stats['train_steps']}, epoch {stats['total_epochs']:.1f}" if stats else "its last step"
 
 
 def _interrupted(plan: TrainingPlan) -> dict[str, Any]:

@@ -23,11 +23,9 @@ from pydantic import ValidationError
 from parlai_humaneval._util.errors import Problem, value_problem
 from parlai_humaneval.allocation.groups import History, Order, shown_order
 from parlai_humaneval.dialogues.files import LOCAL_HUMANS
-from parlai_humaneval.display.filtering import FilterError
 from parlai_humaneval.display.images import IMAGES_FIELD, ImageStore
 from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.display.text import is_blank
-from parlai_humaneval.display.vocabulary import VocabularyError
 from parlai_humaneval.models.agent.dialogue_agent import Line, UseReply, add_options, said_for, seed_of
 from parlai_humaneval.models.backends.server_refusals import OUT_OF_TOKENS
 from parlai_humaneval.models.bot_speaker.growth import Growth
@@ -461,8 +459,6 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
         problem = error.errors()[0]
         place = ": ".join(f"--reply-{part}".replace("_", "-") for part in problem["loc"])
         raise ZooError(value_problem(problem), where=place) from error
-    except (FilterError, VocabularyError) as error:
-        raise ZooError(error) from error
 
 
 def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:

@@ -17,9 +17,8 @@ from parlai.core.agents import Agent
 from parlai.core.loader import load_agent_module
 from parlai.core.message import Message
 from parlai.core.opt import Opt
-from pydantic import ValidationError
 
-from parlai_humaneval._util.errors import value_problem
+from parlai_humaneval._util.data_files import validated
 from parlai_humaneval.display.images import IMAGES_FIELD
 from parlai_humaneval.models.backends import base
 from parlai_humaneval.models.backends.base import OutsideAgent
@@ -388,10 +387,7 @@ def with_engine(
         return list(specs)
     asked = {"engine": engine, "replicas": replicas, "address": address}
     given = {name: value for name, value in asked.items() if value is not None}
-    try:
-        Running.model_validate(given)
-    except ValidationError as error:
-        raise ZooError(value_problem(error.errors()[0])) from error
+    validated(Running, given, error=ZooError)
     strange = {name: None for keys in ENGINE_KEYS.values() for name in keys - ENGINE_KEYS[engine]}
     there = [spec if _asks_elsewhere(spec) else spec.run_with(**{**strange, **given}) for spec in specs]
     if engine != "here" and specs and all(new is spec for new, spec in zip(there, specs, strict=True)):

@@ -9,7 +9,6 @@ anew.
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Misspelt, Problem, misspelt
+from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.models.zoo.secrets import key_trouble
 
@@ -263,10 +263,7 @@ def is_chat_llm(spec: ModelSpec) -> bool:
     told = spec.options.get("system_prompt") or spec.options.get("chat_template")
     if told or (folder / "chat_template.jinja").is_file():
         return True
-    try:
-        return bool(json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("chat_template"))
-    except (OSError, ValueError, AttributeError):
-        return False
+    return bool(json_object_in(folder / "tokenizer_config.json").get("chat_template"))
 
 
 def may_be_chat_llm(spec: ModelSpec) -> bool:

@@ -13,7 +13,8 @@ from typing import Literal, get_args
 import pandas as pd
 
 from parlai_humaneval._util.data_files import read_yaml
-from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.facts import excluded_table, facts_tables
 from parlai_humaneval.report.render.figures import to_file
@@ -87,10 +88,6 @@ FILES = "files"
 """Key of :data:`NUMBERS` that names what was written beside it, so that it can be replaced later."""
 
 
-class OutputError(HumanevalError, ValueError):
-    """A place where nothing can be written; the message says why, and what to do."""
-
-
 def folder_of(page: Path) -> Path:
     """Folder of the tables of a page: ``report.html`` → ``report``."""
     return page.with_suffix("")
@@ -98,27 +95,27 @@ def folder_of(page: Path) -> Path:
 
 def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None:
     """Whether a document may be written to ``page``, before hours of work go into it. ``force``: an older one may be
-    replaced. Raises OutputError: a wrong ending, a place that is taken, or ``tables``, the folder that the document is
+    replaced. Raises InvalidValue: a wrong ending, a place that is taken, or ``tables``, the folder that the document is
     made from."""
     folder = folder_of(page)
     if page.suffix.lower() not in PAGE_ENDINGS:
-        raise OutputError(f"{page} does not end in .html", try_="name the page, such as report.html")
+        raise InvalidValue(f"{page} does not end in .html", try_="name the page, such as report.html")
     if page.is_dir():
-        raise OutputError(f"{page} is a folder", try_="name another page")
+        raise InvalidValue(f"{page} is a folder", try_="name another page")
     if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder} is in the way: the tables need a folder of that name", try_="name another page")
+        raise InvalidValue(f"{folder} is in the way: the tables need a folder of that name", try_="name another page")
     if tables is not None and folder.resolve() == tables.resolve():
-        raise OutputError(
+        raise InvalidValue(
             f"{folder} holds the tables that the report is made from", try_=f"name another page than {page.name}"
         )
     known = {Path(name).parts[0] for name in _written_before(folder)}
     others = sorted(path.name for path in folder.iterdir() if path.name not in known) if folder.is_dir() else []
     if others:
         named = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
-        raise OutputError(f"{folder} holds files that no report wrote ({named})", try_="name another page")
+        raise InvalidValue(f"{folder} holds files that no report wrote ({named})", try_="name another page")
     present = [str(path) for path in (page, folder) if path.exists()]
     if present and not force:
-        raise OutputError(
+        raise InvalidValue(
             f"{' and '.join(present)} already exist", try_="name another page, or replace them with --force"
         )
 
@@ -240,10 +237,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
 
 def _written_before(folder: Path) -> set[str]:
     """Names of files in ``folder`` that an older report says it wrote; none elsewhere, whoever wrote that file."""
-    try:
-        listed = json.loads((folder / NUMBERS).read_text(encoding="utf-8"))[FILES]
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+    listed = json_object_in(folder / NUMBERS).get(FILES)
     names = [(name, Path(name)) for name in (listed if isinstance(listed, list) else []) if isinstance(name, str)]
     # Files of a report's folder, or of the viewer in it.
     within = {name for name, path in names if path.name == name or (path.parts[0] == VIEWER and ".." not in path.parts)}

@@ -15,9 +15,10 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.report.conclusions import DECIDED, leader_words, rank_ranges, rank_words
 from parlai_humaneval.report.document import Document, Facts
-from parlai_humaneval.report.render.files import PAGE_ENDINGS, OutputError
+from parlai_humaneval.report.render.files import PAGE_ENDINGS
 from parlai_humaneval.report.render.html import Drawing, environment, references_in
 from parlai_humaneval.report.section import ModelLine, Summary, say, sentence
 from parlai_humaneval.report.summary import figure_of, heading_of, leading, models_table, title_of
@@ -179,16 +180,16 @@ def to_fragment(board: Leaderboard) -> str:
 
 
 def check_leaderboard(page: Path, *, force: bool) -> None:
-    """Whether a leaderboard may be written to ``page``, before work goes into it. Raises OutputError: a wrong ending,
+    """Whether a leaderboard may be written to ``page``, before work goes into it. Raises InvalidValue: a wrong ending,
     no such folder, or a place that is taken."""
     if page.suffix.lower() not in PAGE_ENDINGS:
-        raise OutputError(f"{page} does not end in .html", try_="name the page, such as leaderboard.html")
+        raise InvalidValue(f"{page} does not end in .html", try_="name the page, such as leaderboard.html")
     if not page.absolute().parent.is_dir():
-        raise OutputError(
+        raise InvalidValue(
             "there is no such folder", where=f"{page.absolute().parent}", try_="make it first, or name another page"
         )
     if page.is_dir() or (page.exists() and not force):
-        raise OutputError(f"{page} already exists", try_="name another page, or replace it with --force")
+        raise InvalidValue(f"{page} already exists", try_="name another page, or replace it with --force")
 
 
 def write_leaderboard(board: Leaderboard, page: Path) -> None:

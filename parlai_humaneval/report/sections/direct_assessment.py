@@ -139,7 +139,6 @@ def build(tables: Tables, options: Options) -> DirectAssessment | None:
 
 
 def _told(section: Assessment) -> dict[str, Any]:
-    """Headline and remarks."""
     pairs = section.pairs
     differences = [pair.difference for pair in pairs]
     tested = [line for line in section.lines if line.differs is not None]

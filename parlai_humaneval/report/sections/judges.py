@@ -368,7 +368,6 @@ def _rates(
 
 
 def _bias(chosen: pd.DataFrame, by_people: pd.DataFrame, options: Options) -> Iterator[BiasRow]:
-    """Of each judge, question and number of options."""
     for key, rows in chosen.groupby(["worker", *_GROUP, "options"], sort=True):
         names = dict(zip(("judge", *_GROUP, "options"), key, strict=True))
         first, changed = first_chosen(rows, level=options.level), inconsistent(rows, level=options.level)

@@ -368,7 +368,6 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
 
 
 def _label_count(rows: pd.DataFrame, model: str, level: float) -> LabelCount:
-    """``rows``: labels of the speaker."""
     labels, ones = rows["label"].to_numpy(dtype=object), np.ones(len(rows))
     taken, spotted = (
         Share(result=spotting.contest_share(labels == name, ones, rows, name=f"{model} taken for {name}", level=level))
@@ -459,7 +458,6 @@ def _pair(pair: spotting.ContestWins, level: float) -> SpottedPair:
 
 
 def _survival_tests(rows: pd.DataFrame, family: Family, options: Options) -> list[SurvivalTest]:
-    """All pairs of bots, by name."""
     models = rows["model"].to_numpy(dtype=object)
     k, spotted = rows["k"].to_numpy(dtype=float), (rows["label"] == "bot").to_numpy(dtype=float)
     workers, dialogues = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_id"))

@@ -147,7 +147,6 @@ def _summary(analysis: SegmentsSection | SettingAnalysis, key: str) -> Summary:
 
 
 def _told(a: spot_numbers.Analysis) -> dict[str, Any]:
-    """Headline and remarks."""
     ranked = [row for row in a.models if row.win_rate is not None and row.win_rate.estimate is not None]
     first = [] if a.order is None else a.order.first([row.model for row in ranked])
     playing = {name for pair in a.pairs for name in (pair.model_a, pair.model_b)}

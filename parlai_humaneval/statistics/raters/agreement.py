@@ -41,7 +41,6 @@ def percent_agreement(
 
 
 def _share(alike: Floats, of: Floats, clusters: npt.ArrayLike, name: str, cluster: str, level: float) -> Result:
-    """A share with an interval, tested against nothing."""
     sums = clustered.cluster_sums(alike, of, clusters)
     found = clustered.clustered_share(sums, name=name, cluster=cluster, level=level)
     return found.but(p_value=None, statistic=None)

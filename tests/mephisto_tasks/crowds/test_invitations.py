@@ -28,12 +28,12 @@ from mephisto_tasks.crowds.invitations.store import (
     Invitation,
     InvitationError,
     InvitationStore,
-    NamesError,
     Person,
     read_people,
 )
 from mephisto_tasks.crowds.signing import DamagedKey
 from mephisto_tasks.storage.locks import study_folder
+from parlai_humaneval._util.data_files import DataError
 
 TASK = "a study: with any / name"
 DAY = 86400.0
@@ -360,8 +360,8 @@ def test_a_file_of_names_is_read(tmp_path: Path, content: bytes, people: list[Pe
         (b"name,email\nAnn,a@x.org\n,b@x.org\n", r"line 3: has no name for “b@x.org”"),
         (b'name\n"=HYPERLINK(""http://x"",""y"")"\n', r"line 2: “=HYPERLINK.*” is not a name: .* begins with '='"),
         (b"name\n+1\n-2+3\n@x\n", r"line 2: .*\n.*line 3: .*\n.*line 4: "),
-        (b"name\nAnn\nJos\xe9\n", r"line 3: is not UTF-8 \(byte 0xe9\)"),
-        ("name\nAnn\n".encode("utf-16"), r"line 1: is not UTF-8"),
+        (b"name\nAnn\nJos\xe9\n", r"line 3: is not text in UTF-8 \(byte 13\)"),
+        ("name\nAnn\n".encode("utf-16"), r"line 1: is not text in UTF-8"),
         (b'name\n"Ann\n', r"line 2: is not CSV"),
         (b'name\n"An\nn"\n', r"line 3: .* cannot be printed"),
         ("name\nAnn\n\u202eneB\n\u200d\n".encode(), r"line 3: .* cannot be printed.*\n.*line 4: is empty"),
@@ -374,5 +374,5 @@ def test_a_file_of_names_is_read(tmp_path: Path, content: bytes, people: list[Pe
 def test_what_is_wrong_with_a_file_of_names_is_told_by_line(tmp_path: Path, content: bytes, words: str) -> None:
     """Duplicates, empty lines, formulas, a wrong encoding, no header, or another one."""
     (tmp_path / "people.csv").write_bytes(content)
-    with pytest.raises(NamesError, match=words):
+    with pytest.raises(DataError, match=words):
         read_people(tmp_path / "people.csv")

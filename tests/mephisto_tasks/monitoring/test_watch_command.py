@@ -21,11 +21,12 @@ from mephisto_tasks.control.orders import ORDERS, More, RetireModel
 from mephisto_tasks.control.snapshot import GroupStatus, OrderResult, Snapshot, write_snapshot
 from mephisto_tasks.monitoring import web as served
 from mephisto_tasks.monitoring.observe import Observer
-from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, StudyStatus, kept_blind_names
+from mephisto_tasks.monitoring.status import BLIND_NAMES, StudyStatus, kept_blind_names
 from mephisto_tasks.monitoring.terminal import plain, steering
 from mephisto_tasks.monitoring.web import Drawer, LeaderboardPage, Told
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import RunSettings, flat, note_settings
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.report.render.leaderboard import to_fragment
 
 TASK = "watched"
@@ -133,7 +134,7 @@ def test_blind_names_stay_and_stay_here(stored: Path, tmp_path: Path) -> None:
     assert set(first) == {"alpha", "beta"}
     assert kept_blind_names(kept.parent, ["alpha", "beta", "gamma"]) == {**first, "gamma": "Model C"}
     kept.write_text("{")
-    with pytest.raises(BlindNamesError, match="damaged"):
+    with pytest.raises(DataError, match="damaged"):
         kept_blind_names(kept.parent, ["alpha"])
     alone = run(report, stored, "--task-name", TASK, "--blind-names")
     assert "--leaderboard FILE" in alone.output

@@ -32,7 +32,7 @@ from mephisto_tasks.storage import results
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.locks import study_folder, task_lock
 from mephisto_tasks.storage.logs import CONSENTS
-from mephisto_tasks.storage.results import read_records, stored_agents
+from mephisto_tasks.storage.results import ResultsError, read_records, stored_agents
 from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval._util.data_files import packaged
 from parlai_humaneval.cli import main
@@ -211,7 +211,7 @@ def test_who_takes_part_while_it_is_being_agreed_is_asked_about_once_more(data_d
     (person,) = all_going(data_dir, [known_workers(data_dir)[pseudonym(data_dir)]], None)
     _comes_again(data_dir)
     before = holding(data_dir, SAID)
-    with pytest.raises(erasing.ForgetError, match="took part in the meantime, so nothing was deleted"):
+    with pytest.raises(ResultsError, match="took part in the meantime, so nothing was deleted"):
         erasing.forget(data_dir, [person])
     assert holding(data_dir, SAID) == before
     done("forget", WORKER, "--yes", "--data-dir", data_dir)

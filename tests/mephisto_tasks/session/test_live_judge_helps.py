@@ -13,6 +13,7 @@ from live import TASK
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.storage.logs import DECISIONS, JUDGE_ANSWERS
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.schema.judge_answers import JudgeAnswer, UnjudgedItem
 from parlai_humaneval.stopping.events import Answered, Arrived, Predicted
 from parlai_humaneval.stopping.study import replay
@@ -97,7 +98,7 @@ async def test_what_a_judge_says_later_is_not_used_and_another_judge_is_refused(
         ({"judge": ""}, "judge was parity@.* and is now none"),
     ):
         with (
-            pytest.raises(ConfigError, match=said),
+            pytest.raises(HumanevalError, match=said),
             launch_study(data_dir, **{**settings, "judge_max_cost": None, **changed}),
         ):
             pass
@@ -114,7 +115,7 @@ async def test_what_a_judge_says_later_is_not_used_and_another_judge_is_refused(
 )
 def test_what_does_not_go_with_a_judge_is_refused(tmp_path: Path, settings: dict[str, Any], said: str) -> None:
     with (
-        pytest.raises(ConfigError, match=said),
+        pytest.raises(HumanevalError, match=said),
         launch_study(tmp_path / "data", **study(tmp_path, **{"judge": judge_file(tmp_path), **settings})),
     ):
         pass

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.workers.roster import FollowedList, WorkerListError, read_worker_list
+from mephisto_tasks.workers.roster import FollowedList, read_worker_list
+from parlai_humaneval._util.data_files import DataError
 
 HERE = ("w3f9a0c1b2d4e", "w000000000001")
 
@@ -42,8 +43,12 @@ def test_ids_and_pseudonyms_are_read(tmp_path: Path, name: str, content: bytes |
         ("a.txt", "A1, A2\n", "line 1: 'A1, A2' is not an ID: write one per line"),
         ("a.txt", "A1\nJane Doe\n", "line 2: 'Jane Doe' is not an ID"),
         ("a.txt", "A" * 300, "is not an ID"),
-        ("a.txt", "A1\nJos\xe9\n".encode("latin-1"), "is not UTF-8 text (byte 6); save it as “CSV UTF-8”"),
-        ("a.txt", "A1\n".encode("utf-16"), "is not UTF-8 text"),
+        (
+            "a.txt",
+            "A1\nJos\xe9\n".encode("latin-1"),
+            "line 2: is not text in UTF-8 (byte 7); save it as UTF-8 (“CSV UTF-8” in spreadsheets)",
+        ),
+        ("a.txt", "A1\n".encode("utf-16"), "is not text in UTF-8"),
         ("a.txt", "A1\nw0123456789ab\n", "line 2: w0123456789ab is not a pseudonym in this data directory"),
         ("a.csv", "name\nA1\n", "has no column of workers: its first line must have a heading “worker” (it has: name)"),
         ("a.csv", "name,worker\nx,A1\ny\n", "line 3: it has no ID"),
@@ -52,16 +57,16 @@ def test_ids_and_pseudonyms_are_read(tmp_path: Path, name: str, content: bytes |
 )
 def test_what_cannot_be_used_names_the_line(tmp_path: Path, name: str, content: bytes | str, said: str) -> None:
     path = write(tmp_path, content, name)
-    with pytest.raises(WorkerListError) as error:
+    with pytest.raises(DataError) as error:
         read_worker_list(path, lambda: HERE)
     assert said in str(error.value)
     assert str(path) in str(error.value)
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(WorkerListError, match="there is no file"):
+    with pytest.raises(DataError, match=r"cannot be read \(No such file"):
         read_worker_list(tmp_path / "nothing.txt", lambda: HERE)
-    with pytest.raises(WorkerListError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         read_worker_list(tmp_path, lambda: HERE)
 
 
@@ -95,6 +100,8 @@ def test_a_running_launch_follows_a_file_that_is_saved(tmp_path: Path, caplog: p
         assert [followed.has(name, "w2") for name in ("A1", "A1", "A2", "A3")] == [True, True, True, False]
     path.unlink()
     assert followed.has("A1", "w1")
-    assert [record.getMessage().partition(str(path))[0] for record in caplog.records] == ["", "", "there is no file "]
+    said = [record.getMessage() for record in caplog.records]
+    assert [words.startswith(str(path)) for words in said] == [True] * 3
+    assert "cannot be read (No such file" in said[-1]
     write(tmp_path, "A2\n")
     assert not followed.has("A1", "w1")

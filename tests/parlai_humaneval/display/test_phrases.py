@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.display.patterns import PhraseBook, PhraseError, read_phrase, stems_of
+from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval.display.patterns import PhraseBook, read_phrase, stems_of
 from parlai_humaneval.display.text import folded, spaced_words_only, words_in
 
 LISTS = {"kind": ["(bot|robot)", "AI", "talking machine"], "的": ["机器人"]}
@@ -66,6 +67,6 @@ def test_what_a_phrase_hides(notation: str, text: str, found: list[str]) -> None
     ],
 )
 def test_a_phrase_that_cannot_be_read_says_why(notation: str, problem: str) -> None:
-    with pytest.raises(PhraseError) as raised:
+    with pytest.raises(InvalidValue) as raised:
         read_phrase(notation, LISTS)
     assert problem in str(raised.value)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from parlai_humaneval.display.filtering import FilterError, ResponseFilter, load_classifier, read_words
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.display.filtering import ResponseFilter, load_classifier, read_words
 from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 
 
@@ -96,7 +97,7 @@ def test_a_classifier_that_breaks_lets_nothing_through(scorers: str, name: str) 
 )
 def test_a_classifier_that_is_not_there(scorers: str, name: str, said: str) -> None:
     """Guards the start of a launch: what is wrong with the name is said before a rater comes."""
-    with pytest.raises(FilterError, match=said):
+    with pytest.raises(DataError, match=said):
         load_classifier(name.format(scorers))
 
 
@@ -106,7 +107,7 @@ def test_a_classifier_that_is_not_there(scorers: str, name: str, said: str) -> N
         (None, "cannot be read"),
         (b"# only this\n\n", "holds no words"),
         (b"good\n***\n", "is not a word"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "is not text in UTF-8"),
     ],
 )
 def test_a_words_file_that_cannot_be_used(tmp_path: Path, content: bytes | None, said: str) -> None:
@@ -114,7 +115,7 @@ def test_a_words_file_that_cannot_be_used(tmp_path: Path, content: bytes | None,
     file = tmp_path / "words.txt"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(FilterError, match=said):
+    with pytest.raises(DataError, match=said):
         read_words(file)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from masked import mask_identity
 
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.display.presenter import ReplyDisplay, presenter_of
 from parlai_humaneval.display.text import foreign_script
 from parlai_humaneval.display.vocabulary import (
-    VocabularyError,
     packaged,
     unprotected,
     vocabulary_with,
@@ -82,14 +82,14 @@ def test_the_example_can_be_used() -> None:
 )
 def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, text: str, problem: str) -> None:
     path = own(tmp_path, text)
-    with pytest.raises(VocabularyError) as raised:
+    with pytest.raises(DataError) as raised:
         vocabulary_with(path)
     assert str(raised.value).startswith(str(path))
     assert problem in str(raised.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(VocabularyError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         vocabulary_with(tmp_path / "none.yaml")
 
 

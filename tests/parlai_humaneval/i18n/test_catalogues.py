@@ -16,11 +16,10 @@ from mephisto_tasks.admission.visits import RETURN_THE_TASK, instead_of_returnin
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.task import APART, ConfigError, read_config
 from mephisto_tasks.session.study import AWAY, UnitWords, filled
-from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.data_files import DataError, read_yaml
 from parlai_humaneval.cli.translations import ROOT, collected, refresh
 from parlai_humaneval.i18n.translate import (
     PACKAGED,
-    CatalogueError,
     joined,
     language,
     offered,
@@ -153,10 +152,10 @@ def test_a_language_that_there_is_not_is_told_with_those_that_there_are(tmp_path
     with pytest.raises(ConfigError, match="there is no folder"):
         read_config(InteractiveConfig, {**SETTINGS, "languages_dir": str(tmp_path / "none")})
     _write(tmp_path, "de", {"Turn {current} of {total}": "Runde {currant}"})
-    with pytest.raises(CatalogueError, match=r"Runde \{currant\}"):
+    with pytest.raises(DataError, match=r"Runde \{currant\}"):
         language("de", tmp_path)
     (tmp_path / "de.po").write_text("msgid nothing", encoding="utf-8")
-    with pytest.raises(CatalogueError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         language("de", tmp_path)
     assert {"language", "languages_dir"} <= APART, "neither shapes what has begun"
 

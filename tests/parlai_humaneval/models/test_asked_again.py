@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.display.filtering import FilterError, ResponseFilter, TextJudge
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.display.filtering import ResponseFilter, TextJudge
 from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.models.bot_speaker.bot_speaker import presenter_from
-from parlai_humaneval.models.zoo.entries import ZooError
 
 BLIND = Presenter(ai_talk=True, ask_again=2)
 NICE = Presenter(ai_talk=True, ask_again=2, response_filter=ResponseFilter(["pineapple"]), block=True)
@@ -165,12 +165,12 @@ def test_the_classifier_is_named_in_the_settings(scripted_pool: Any) -> None:
     looks = ReplyDisplay(disclosure_classifier=f"{__name__}:robot")
     assert presenter_of(looks, [], compared=True).present("I beep. Tea?", []).text == "Tea?"
     assert presenter_of(looks, [], compared=False).present("I beep. Tea?", []).text == "I beep. Tea?"
-    with pytest.raises(FilterError, match="disclosure_classifier: nowhere:robot cannot be imported"):
+    with pytest.raises(DataError, match="disclosure_classifier: nowhere:robot cannot be imported"):
         presenter_of(ReplyDisplay(disclosure_classifier="nowhere:robot"), [], compared=True)
     with pytest.raises(ValueError, match="does nothing with hide_ai_talk=false"):
         ReplyDisplay(disclosure_classifier=f"{__name__}:robot", hide_ai_talk=False)
     pool = scripted_pool({"a": str.upper})
     presenter = presenter_from({"reply_ask_again": 3, "reply_max_chars": 0}, pool)
     assert presenter.ask_again == 3
-    with pytest.raises(ZooError, match="disclosure_classifier"):
+    with pytest.raises(DataError, match="disclosure_classifier"):
         presenter_from({"reply_disclosure_classifier": "robot", "reply_hide_ai_talk": True, "reply_max_chars": 0}, pool)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.display.filtering import ResponseFilter
 from parlai_humaneval.display.presenter import Presenter
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent, UnknownCandidate, presenter_from
 from parlai_humaneval.models.model_pool import ModelFailed
-from parlai_humaneval.models.zoo.entries import ZooError
 
 PLAIN = Presenter(appearance="plain", emoji="strip", max_chars=40, ai_talk=True)
 BLOCKING = Presenter(response_filter=ResponseFilter(["pineapple"]), block=True)
@@ -130,7 +130,7 @@ def test_the_command_line_changes_nothing_unasked(scripted_pool: Any) -> None:
 )
 def test_wrong_options_are_refused_with_what_to_do(scripted_pool: Any, words: list[str], said: str) -> None:
     """Guards the start: an option that cannot be used is named."""
-    with pytest.raises(ZooError, match=said):
+    with pytest.raises(HumanevalError, match=said):
         presenter_from(options(*words), scripted_pool({"a": str.upper}))
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.models.baselines.degraded import CannotDistort, Distorter, span_length, span_starts
+from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval.models.baselines.degraded import Distorter, span_length, span_starts
 
 GOLD = Path(__file__).resolve().parents[4] / "shared" / "reference" / "gold_cases.json"
 
@@ -69,7 +70,7 @@ def test_the_sequence_is_distinct_and_not_of_the_same_dialogue() -> None:
     """Guards “distinct”: neither the same words in other capitals, nor other words of the reply's own dialogue."""
     distorter = Distorter([["I like dogs", "own words only"], ["LIKE, cats"]])
     assert {distorter.distort("I like dogs", 0, random.Random(seed)) for seed in range(30)} == {"I cats dogs"}
-    with pytest.raises(CannotDistort, match="differ from “like”"):
+    with pytest.raises(InvalidValue, match="differ from “like”"):
         Distorter([["I like dogs", "own words only"], ["Like like!"]]).distort("I like dogs", 0, random.Random(0))
 
 
@@ -78,11 +79,11 @@ def test_a_span_longer_than_every_line_is_taken_from_a_dialogue_end_to_end() -> 
     reply = " ".join(f"w{index}" for index in range(30))
     distorter = Distorter([[reply], ["a b c d", "e f g h"]])
     assert len(distorter.distort(reply, 0, random.Random(1)).split()) == 30
-    with pytest.raises(CannotDistort, match="6 words in a row"):
+    with pytest.raises(InvalidValue, match="6 words in a row"):
         Distorter([[reply], ["a b", "c d e"]]).distort(reply, 0, random.Random(1))
 
 
 def test_a_reply_without_words_is_refused() -> None:
     """Guards the caller against an endless search for a span in nothing."""
-    with pytest.raises(CannotDistort, match="no word"):
+    with pytest.raises(InvalidValue, match="no word"):
         Distorter([["a"], ["b"]]).distort("  ", 0, random.Random(0))

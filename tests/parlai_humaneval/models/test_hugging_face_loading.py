@@ -70,7 +70,7 @@ def test_a_template_may_come_from_a_file(tmp_path: Path) -> None:
         given = {"chat_template": str(file), "chat_template_kwargs": switches}
         assert f"chat_template_kwargs: {said}" in refused(folder_of("llama"), "llama", **given)
     assert "set chat_template to a Jinja file" in refused(folder_of("llama"), "llama", prompt_format="chat")
-    assert "nowhere.jinja cannot be read" in refused(
+    assert "nowhere.jinja: cannot be read" in refused(
         folder_of("llama"), "llama", chat_template=str(tmp_path / "nowhere.jinja")
     )
 

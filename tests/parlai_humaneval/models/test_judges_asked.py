@@ -214,7 +214,7 @@ def test_scores_choose_the_highest_and_know_no_order(tmp_path: Path) -> None:
         ("name: j\nmodel: eliza\npromt: x\n", "this key does not exist. Did you mean prompt?"),
         ("name: 'a b'\nmodel: eliza\n", "name: "),
         ("name: j\nmodel: eliza\nprompt: Hello {question}\n", "it has no {conversation}, {choices}, {answer_format}"),
-        ("name: j\nmodel: eliza\nprompt_file: none.txt\n", "none.txt cannot be read"),
+        ("name: j\nmodel: eliza\nprompt_file: none.txt\n", "none.txt: cannot be read"),
         ("name: j\nmodel: eliza\nprice_per_1k: {prompt: -1, completion: 1}\n", "price_per_1k.prompt"),
         ("name: j\nmodel: {options: {}}\n", "expected `model`"),
         ("name: j\nmodel: {optiones: {}}\n", "model.options"),

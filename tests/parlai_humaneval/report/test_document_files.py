@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from fake_sections import fake_document, fake_summary, said_tables
 
-from parlai_humaneval.report.render.files import OutputError, check_output, folder_of, write_document
+from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval.report.render.files import check_output, folder_of, write_document
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
 
@@ -73,7 +74,7 @@ def test_a_report_is_not_replaced_unasked(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     check_output(page, force=False)
     write_document(fake_document(prefix="older"), page)
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(InvalidValue, match="--force"):
         check_output(page, force=False)
     check_output(page, force=True)
     write_document(fake_document(), page)
@@ -81,7 +82,7 @@ def test_a_report_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert "fake_models.csv" in names
     assert not [name for name in names if name.startswith("older")]
     (tmp_path / "alone.html").write_text("mine")
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(InvalidValue, match="--force"):
         check_output(tmp_path / "alone.html", force=False)
 
 
@@ -90,10 +91,10 @@ def test_what_no_report_wrote_is_never_touched(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     folder_of(page).mkdir()
     (folder_of(page) / "turns.csv").write_text("mine")
-    with pytest.raises(OutputError, match=r"turns\.csv"):
+    with pytest.raises(InvalidValue, match=r"turns\.csv"):
         check_output(page, force=True)
     (tmp_path / "other").write_text("mine")
-    with pytest.raises(OutputError, match="in the way"):
+    with pytest.raises(InvalidValue, match="in the way"):
         check_output(tmp_path / "other.html", force=True)
 
 
@@ -112,14 +113,14 @@ def test_a_list_of_files_is_not_believed_blindly(tmp_path: Path) -> None:
 def test_the_tables_themselves_are_no_place(tmp_path: Path) -> None:
     """tables/ and tables.html would mix what was given with what was made."""
     (tmp_path / "tables").mkdir()
-    with pytest.raises(OutputError, match="holds the tables"):
+    with pytest.raises(InvalidValue, match="holds the tables"):
         check_output(tmp_path / "tables.html", force=True, tables=tmp_path / "x" / ".." / "tables")
 
 
 @pytest.mark.parametrize("name", ["report", "report.txt", "folder.html"])
 def test_the_page_is_an_html_file(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.html").mkdir()
-    with pytest.raises(OutputError, match=r"\.html|is a folder"):
+    with pytest.raises(InvalidValue, match=r"\.html|is a folder"):
         check_output(tmp_path / name, force=True)
 
 

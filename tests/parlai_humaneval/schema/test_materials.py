@@ -155,5 +155,5 @@ def test_files_that_are_not_there_or_no_text(tmp_path: Path, load: Callable[[Pat
     with pytest.raises(DataError, match="cannot be read"):
         load(tmp_path)
     (tmp_path / "latin").write_bytes("Gr\xfc\xdfe".encode("latin-1"))
-    with pytest.raises(DataError, match=r"latin: is not text in UTF-8 \(byte 3\)"):
+    with pytest.raises(DataError, match=r"latin, line 1: is not text in UTF-8 \(byte 3\)"):
         load(tmp_path / "latin")

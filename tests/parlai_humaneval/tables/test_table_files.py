@@ -172,7 +172,7 @@ def test_two_formats_at_once_are_refused_unless_one_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("turns.jsonl", "{broken", "line 1: is not JSON"),
+        ("turns.jsonl", "{broken", "line 1: not JSON"),
         ("turns.csv", "a,b\n1\n", "row 2 has 1 cell, the header 2"),
         ("turns.csv", "a,b\n1,2\n", "missing column dialogue_id"),
     ],

@@ -245,7 +245,7 @@ def test_a_near_name_of_a_column_is_pointed_out():
     ("name", "content", "words"),
     [
         ("turns.jsonl", "[1]\n", "line 1: is not a JSON object"),
-        ("turns.jsonl", '{"a": 1}\n{"b"', "line 2: is not JSON"),
+        ("turns.jsonl", '{"a": 1}\n{"b"', "line 2: not JSON"),
         (
             "turns.csv",
             "turn,turn," + ",".join(set(TURN) - {"turn"}) + "\n" + "1," * 12 + "1\n",

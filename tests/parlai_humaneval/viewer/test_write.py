@@ -14,6 +14,7 @@ import pytest
 from make_judgements import one_of_each
 from make_records import make_study
 
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.render.html import Drawing, Files
 from parlai_humaneval.report.section import Options
@@ -25,7 +26,7 @@ from parlai_humaneval.tables.schema import TABLE_NAMES
 from parlai_humaneval.tables.validate import with_dialogues
 from parlai_humaneval.viewer import write
 from parlai_humaneval.viewer.entries import entries, facets_of
-from parlai_humaneval.viewer.write import ViewerError, ViewerMissing, viewer_files, write_viewer
+from parlai_humaneval.viewer.write import ViewerMissing, viewer_files, write_viewer
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_a_viewer_replaces_a_viewer_and_nothing_else(tmp_path: Path) -> None:
     written = write_viewer(made, out)
     assert written[0] == out / "index.html"
     assert {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()} == {name for name, _ in made}
-    with pytest.raises(ViewerError, match="already contains a viewer"):
+    with pytest.raises(InvalidValue, match="already contains a viewer"):
         write_viewer(made, out)
     (out / "data" / "texts-7.js").write_text("of an older, larger study")
     write_viewer(made, out, force=True)
@@ -86,7 +87,7 @@ def test_a_viewer_replaces_a_viewer_and_nothing_else(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("years of work")
-    with pytest.raises(ViewerError, match="contains other files"):
+    with pytest.raises(InvalidValue, match="contains other files"):
         write_viewer(made, other, force=True)
 
 

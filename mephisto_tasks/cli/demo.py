@@ -32,6 +32,7 @@ from parlai_humaneval._util.errors import HumanevalError, choose_from, reworded
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
@@ -65,10 +66,7 @@ def demo(
 ) -> None:
     not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
     if dialogues is not None and "stop=decided" in chosen:
-        raise WrongUsage(
-            "--dialogues sets a number for each group, but a study with stop=decided chooses the number itself",
-            try_="use max_dialogues=N instead",
-        )
+        raise WrongUsage(worded(__file__, "decided"))
     if prefer is not None and raters is None:
         raise WrongUsage("--prefer is for simulated raters", try_="add --raters N")
     entry = technique(task)
@@ -246,10 +244,7 @@ def try_model(
     conf, overrides = split_settings(chosen)
     for setting in (short_name(name_of(override)) for override in overrides):
         if setting in OF_TRIAL:
-            raise WrongUsage(
-                f"{setting}=… is for `launch`: here MODEL and --opponent are the models, and people join through a link",
-                try_=f"leave {setting}=… out",
-            )
+            raise WrongUsage(worded(__file__, "for_launch", setting=setting))
     not_twice({"turns": turns}, overrides)
     with waiting_for(f"Looking for {model}…"):
         given = given_model(model, opponent, served_model, api_key_env)

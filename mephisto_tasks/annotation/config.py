@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import combinations
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from mephisto_tasks.config.names import NAME_MODELS, refuse
+from mephisto_tasks.config.names import NAME_MODELS, ConfigError
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.config.task import TaskConfig
-from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.allocation.pairing import Pairing
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.display.presenter import ReplyDisplay
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.techniques.questions import dimensions_for, feature_question, pair_question
 
-WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 Pair = tuple[str, str]
 Show = Literal["pair", "segment", "replay", "turn", "whole"]
 
@@ -144,9 +142,9 @@ class StaticConfig(TaskConfig):
         return list(dict.fromkeys([*self.models, *(name for group in self.groups for name in group)]))
 
 
-def _refuse(is_wrong: object, name: str, **facts: object) -> None:
+def _refuse(is_wrong: object, why: str, /, **facts: object) -> None:
     if is_wrong:
-        refuse(is_wrong, *(words.format(**facts, name_models=NAME_MODELS) for words in WORDS[name]))
+        raise ConfigError(worded(__file__, why, **facts, name_models=NAME_MODELS))
 
 
 def _groups(config: StaticConfig) -> None:
@@ -222,9 +220,9 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
     facts = {"cap": cap, "possible": possible}
     if cap > possible and config.show == "segment":
         how = f"num_dialogues={cap}" if config.generate else f"{cap} of every pair of models are enough"
-        _refuse(True, "cap_of_segments", **facts, both=" and ".join(fewest), how=how)
-    elif cap > possible:
+        raise ConfigError(worded(__file__, "cap_of_segments", **facts, both=" and ".join(fewest), how=how))
+    if cap > possible:
         each = math.isqrt(cap - 1) + 1
         how = f"num_dialogues={each}" if config.generate else f"{each} for every model are enough"
         of = " with ".join(f"{number} of {model}" for model, number in zip(fewest, dialogues[fewest], strict=True))
-        _refuse(True, "cap_of_pairs", **facts, both=" vs ".join(fewest), of=of, how=how)
+        raise ConfigError(worded(__file__, "cap_of_pairs", **facts, both=" vs ".join(fewest), of=of, how=how))

@@ -30,18 +30,9 @@ from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.materials.instructions import PairItem, SegmentItem
 from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards
 from parlai_humaneval.schema import records
+from parlai_humaneval.schema import steps as asking
 from parlai_humaneval.schema.events import Finished, JudgingStarted
 from parlai_humaneval.schema.records import JudgementItem, ModelHealth
-from parlai_humaneval.schema.steps import (
-    Card,
-    ChooseAnswer,
-    FormAnswer,
-    Notice,
-    Progress,
-    RankAnswer,
-    RateAnswer,
-    TickAnswer,
-)
 from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterion_records
 
 
@@ -110,7 +101,7 @@ class Replay:
         if "turn" in kinds:
             turns = [turn for turn in self.rating.turns if turn.complete and not turn.automatic]
             for number, turn in enumerate(turns, start=1):
-                on_page.page.within = Progress(unit="turn", current=number, total=len(turns))
+                on_page.page.within = asking.Progress(unit="turn", current=number, total=len(turns))
                 if on_page.is_answered():
                     continue
                 self._show(on_page, turn)
@@ -119,12 +110,12 @@ class Replay:
                 step_id = on_page.step_id(f"turn-{number}")
                 if self._own.turn_question == "tick":
                     ticked = page.ask(
-                        TickAnswer, live_steps.tick_step(self._own, step_id, cards[0], self.rating.question)
+                        asking.TickAnswer, live_steps.tick_step(self._own, step_id, cards[0], self.rating.question)
                     )
                     selected, none, reason = ticked.selected, ticked.none, ticked.reason
                 else:
                     chosen = page.ask(
-                        ChooseAnswer, live_steps.choose_step(self._own, step_id, cards, self.rating.question)
+                        asking.ChooseAnswer, live_steps.choose_step(self._own, step_id, cards, self.rating.question)
                     )
                     selected = live_steps.credited(turn.candidates, chosen.selected)
                     none, reason = chosen.none, chosen.reason
@@ -134,10 +125,10 @@ class Replay:
         self._show(on_page, None)
         if "verdict" in kinds and not on_page.is_answered():
             verdict = live_steps.verdict_step(self._own, on_page.step_id("verdict"), self.rating.question)
-            on_page.store({"question_id": "verdict", "selected": on_page.page.ask(TickAnswer, verdict).selected})
+            on_page.store({"question_id": "verdict", "selected": on_page.page.ask(asking.TickAnswer, verdict).selected})
         if "final" in kinds and not on_page.is_answered():
             rate = live_steps.rate_step(self._own, on_page.step_id("final"), self._own.scales(), self._final_question)
-            on_page.store({"question_id": "final", "ratings": on_page.page.ask(RateAnswer, rate).values})
+            on_page.store({"question_id": "final", "ratings": on_page.page.ask(asking.RateAnswer, rate).values})
 
     def _show(self, on_page: ItemPage, before: records.Turn | None) -> None:
         several = len(self._dialogues) > 1
@@ -157,10 +148,12 @@ class Replay:
         left = len(complete) - complete.index(turn.turn)
         return shown.lines[: len(shown.lines) - 2 * left + 1]
 
-    def _cards(self, on_page: ItemPage, turn: records.Turn) -> list[Card]:
+    def _cards(self, on_page: ItemPage, turn: records.Turn) -> list[asking.Card]:
         candidates = shown_cards(turn.candidates)
         on_page.note([(candidate.candidate_id, candidate.model) for candidate in candidates])
-        return [Card(candidate_id=one.candidate_id, text=one.text, images=pictures(one.images)) for one in candidates]
+        return [
+            asking.Card(candidate_id=one.candidate_id, text=one.text, images=pictures(one.images)) for one in candidates
+        ]
 
     def _rank(self, on_page: ItemPage, turn: records.Turn) -> None:
         if on_page.is_answered():
@@ -168,7 +161,7 @@ class Replay:
         self._show(on_page, turn)
         question = self.questions()[0].text
         step = steps.rank_step(self._config, on_page.step_id("rank"), question, self._cards(on_page, turn))
-        ranks = on_page.page.ask(RankAnswer, step).ranks
+        ranks = on_page.page.ask(asking.RankAnswer, step).ranks
         everybody = {
             name: place for card, place in ranks.items() for name in live_steps.credited(turn.candidates, [card])
         }
@@ -222,13 +215,15 @@ class JudgingWorld:
                 if self.config.show == "whole":
                     self._show_whole("replay", (t("Conversation"),), context=True)
                     step = steps.scales_step(self.config, self._item_page.step_id("rate"), questions[0].text)
-                    self._item_page.store({"question_id": "rate", "ratings": self.page.ask(RateAnswer, step).values})
+                    self._item_page.store(
+                        {"question_id": "rate", "ratings": self.page.ask(asking.RateAnswer, step).values}
+                    )
                 else:
                     pair = self.config.show == "pair"
                     titles = (t("Conversation 1"), t("Conversation 2")) if pair else (t("Conversation"),)
                     self._show_whole("pair" if pair else "segment", titles)
                     form = steps.form_step(self.config, self._item_page.step_id("form"), questions)
-                    answer = self.page.ask(FormAnswer, form)
+                    answer = self.page.ask(asking.FormAnswer, form)
                     values, reasons = answer.values, answer.reasons
                     names = [question.question_id for question in questions]
                     self._item_page.store(
@@ -250,7 +245,7 @@ class JudgingWorld:
         self._item_page.show_panels(panels, speakers)
 
 
-GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier answers are saved. Please continue here."))
+GO_ON = asking.Notice(level="info", text=phrase("Welcome back! Your earlier answers are saved. Please continue here."))
 JUDGING = UnitWords(
     complete=phrase("Your answers are complete and saved."),
     whole=phrase("task"),
@@ -428,9 +423,9 @@ class HeldBatch(HeldUnit[PlannedItem]):
             study.golds.note_judged(self._plan.session)
         study.note_answers(self.page, item.judgement_id)
 
-    def progress_at(self, part: PlannedItem) -> Progress:
+    def progress_at(self, part: PlannedItem) -> asking.Progress:
         unit = "pair" if self._study.config.show == "pair" else "conversation"
-        return Progress(unit=unit, current=self._plan.number + len(self.done), total=self._plan.numbers)
+        return asking.Progress(unit=unit, current=self._plan.number + len(self.done), total=self._plan.numbers)
 
     def leave(self, worker: str, agent: str) -> None:
         self._study.allocator.abandon(agent)

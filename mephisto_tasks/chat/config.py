@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import combinations
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mephisto_tasks.config.names import NAME_MODELS, refuse
+from mephisto_tasks.config.names import NAME_MODELS, ConfigError
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.session.steps import RatingConfig
-from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.allocation.groups import History
 from parlai_humaneval.display.presenter import ReplySettings
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrase, worded
 from parlai_humaneval.techniques.registry import picking, technique
 
-WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 VARIABLE = frozenset(
     {
         "question", "turn_question", "min_choices", "max_choices", "fallback", "min_written_words", "turn_criteria",
@@ -219,7 +215,7 @@ class InteractiveConfig(RatingConfig):
 
 def _refuse(is_wrong: object, why: str, /, **facts: object) -> None:
     if is_wrong:
-        refuse(is_wrong, *(words.format(**facts) for words in WORDS[why]))
+        raise ConfigError(worded(__file__, why, **facts))
 
 
 def _groups(config: InteractiveConfig) -> None:

@@ -17,21 +17,13 @@ import click
 import yaml
 
 from mephisto_tasks._util.gc import collector_off
-from mephisto_tasks.cli.options import (
-    LOADING,
-    READING,
-    TechniqueCommand,
-    as_typed_here,
-    console,
-    described,
-    not_twice,
-    waiting_for,
-)
+from mephisto_tasks.cli import options as common
 from mephisto_tasks.config.names import NAME_MODELS, PLAIN_CONF, name_of, short_name
 from parlai_humaneval._util.errors import HumanevalError, choose_from
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
@@ -48,7 +40,7 @@ PAIRED = "judgements_per_group"  # Amount of techniques that compare finished di
 BY_OPTION = {NAME_MODELS: "name them: --models a,b"}  # Advice for any command: that of this one
 
 
-@described("demo", cls=TechniqueCommand)
+@common.described("demo", cls=common.TechniqueCommand)
 def demo(
     task: str,
     raters: int | None,
@@ -63,12 +55,9 @@ def demo(
     seed: int | None,
     chosen: tuple[str, ...],
 ) -> None:
-    not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
+    common.not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
     if dialogues is not None and "stop=decided" in chosen:
-        raise WrongUsage(
-            "--dialogues sets a number for each group, but a study with stop=decided chooses the number itself",
-            try_="use max_dialogues=N instead",
-        )
+        raise WrongUsage(worded(__file__, "decided"))
     if prefer is not None and raters is None:
         raise WrongUsage("--prefer is for simulated raters", try_="add --raters N")
     entry = technique(task)
@@ -94,7 +83,7 @@ def demo(
         *([f"metric={metric}"] if metric else []),
     ]
     try:
-        with waiting_for(LOADING), collector_off():
+        with common.waiting_for(common.LOADING), collector_off():
             from mephisto_tasks.launch import config as settings
             from mephisto_tasks.launch import launch as launching
 
@@ -102,7 +91,7 @@ def demo(
         how_many = [] if amount is None else [f"{entry.amount}={amount}"]
         if entry.amount == PAIRED and PAIRED not in (short_name(name_of(override)) for override in overrides):
             how_many.append("keep_pairs=true")  # nobody asked for this number if that breaks pairs up
-        with waiting_for("Reading the settings…", on_screens_only=True):
+        with common.waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, [*overrides, *asked], beneath=[*how_many, *settings_of_demo])
         blueprint = config.mephisto.blueprint
         seed = int(blueprint.seed)
@@ -111,18 +100,18 @@ def demo(
         if named:  # else it is known only when the dialogues have been read
             _check_preference(prefer, named)
         stop = launching.stop_on_signals()
-        with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
+        with launching.run_launch(task, config, data_dir, common.waiting_for, stop=stop) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(run, "Open the link and press Start. Each Start adds a rater. Press Ctrl-C to see the report.")
                 follow(run, stop)
             else:
-                announce_partners(run, console(stderr=True))
+                announce_partners(run, common.console(stderr=True))
                 worst = str(blueprint.get("quality_control_model") or "") or None
                 simulate(run, stop, raters, prefer, strength, seed, worst)
         if not as_json:
             tell_answer(run)
-        with waiting_for(READING):
+        with common.waiting_for(common.READING):
             from mephisto_tasks.cli.report import answers_of
             from mephisto_tasks.cli.report_documents import Wanted
 
@@ -217,8 +206,8 @@ def simulate(
 
 
 def tell_more(run: RunningStudy) -> None:
-    click.echo(f"The whole report:       {as_typed_here('report', run.task_name, run.data_dir)} --full")
-    click.echo(f"The answers as tables:  {as_typed_here('export', run.task_name, run.data_dir)} --out tables")
+    click.echo(f"The whole report:       {common.as_typed_here('report', run.task_name, run.data_dir)} --full")
+    click.echo(f"The answers as tables:  {common.as_typed_here('export', run.task_name, run.data_dir)} --out tables")
 
 
 OF_TRIAL = ("models", "groups", "embedded", "zoo_files", "place", "task_name")  # Settings that a trial has by itself
@@ -228,7 +217,7 @@ MOST_TOLD = 1000  # As many letters of what went wrong are told
 LASTING_S = 14 * 86400.0
 
 
-@described("try", task={"type": click.Choice(list(techniques("live")))})
+@common.described("try", task={"type": click.Choice(list(techniques("live")))})
 def try_model(
     model: str,
     chosen: tuple[str, ...],
@@ -249,20 +238,17 @@ def try_model(
     conf, overrides = split_settings(chosen)
     for setting in (short_name(name_of(override)) for override in overrides):
         if setting in OF_TRIAL:
-            raise WrongUsage(
-                f"{setting}=… is for `launch`: here MODEL and --opponent are the models, and people join through a link",
-                try_=f"leave {setting}=… out",
-            )
-    not_twice({"turns": turns}, overrides)
-    with waiting_for(f"Looking for {model}…"):
+            raise WrongUsage(worded(__file__, "for_launch", setting=setting))
+    common.not_twice({"turns": turns}, overrides)
+    with common.waiting_for(f"Looking for {model}…"):
         given = given_model(model, opponent, served_model, api_key_env)
-    with waiting_for(LOADING), collector_off():
+    with common.waiting_for(common.LOADING), collector_off():
         from mephisto_tasks.config.files import as_typed
         from mephisto_tasks.crowds.registry import invited_place, offered
         from mephisto_tasks.launch import config as settings
         from mephisto_tasks.launch import launch as launching
 
-    with waiting_for(f"Asking {model}…"):
+    with common.waiting_for(f"Asking {model}…"):
         given, answer, seconds = first_answer(given)
     click.echo(f"{given.told} says “{on_one_line(answer, SHOWN)}” to “Hi!” (ready in {seconds:.1f} s)")
     task_name = f"try-{given.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
@@ -283,7 +269,7 @@ def try_model(
     if turns is not None or (conf == PLAIN_CONF and "turns" not in map(short_name, map(name_of, overrides))):
         config.mephisto.blueprint.turns = turns or min(int(config.mephisto.blueprint.turns), SHORT)
     stop = launching.stop_on_signals()
-    with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
+    with launching.run_launch(task, config, data_dir, common.waiting_for, stop=stop) as run:
         from mephisto_tasks.cli.invite import show_code
         from mephisto_tasks.server.hosts import opens_elsewhere
 
@@ -299,14 +285,14 @@ def try_model(
         show_code(link)
         click.echo("Press Ctrl-C to end the study and see which model is ahead.\n")
         follow(run, stop)
-    with waiting_for(READING, on_screens_only=True):
+    with common.waiting_for(common.READING, on_screens_only=True):
         from mephisto_tasks.cli.report import answers_of
         from parlai_humaneval.report.build import build_report
         from parlai_humaneval.report.section import Options
 
         tables, known = answers_of(run.data_dir, run.task_name)
         headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
-    console().print(headline, style="bold", markup=False)
+    common.console().print(headline, style="bold", markup=False)
     tell_more(run)
     click.echo(f"They are stored in      {run.data_dir}")
 

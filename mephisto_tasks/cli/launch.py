@@ -27,6 +27,7 @@ from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.statistics.core.formatting import sentence
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -118,10 +119,7 @@ def launch(
     if list_settings:
         known = techniques()
         if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
-            raise WrongUsage(
-                f"{task!r} is not a technique, but comes first",
-                try_=f"name the technique first: {options.PROGRAM} launch pw_turn --list-settings {task}",
-            )
+            raise WrongUsage(worded(__file__, "technique_first", task=task, options=options))
     entry = technique(task)
     if not (list_confs or list_settings):
         check_models(entry, chosen)

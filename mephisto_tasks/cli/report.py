@@ -15,6 +15,7 @@ from mephisto_tasks.cli.options import DATA_DIR_GIVEN, READING, described, waiti
 from mephisto_tasks.storage.locks import image_store, study_folder
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
@@ -124,10 +125,7 @@ def _only_tables(
     }
     names = [name for name, is_given in given.items() if is_given]
     if names:
-        raise CommandError(
-            f"--tables cannot be combined with {', '.join(names)}, which needs the answers of a task",
-            try_="leave it out, or name a task (--task-name) instead of tables",
-        )
+        raise CommandError(worded(__file__, "of_tables", names=", ".join(names)))
     if not folder.is_dir():
         what = "is a file, not a folder of tables" if folder.exists() else "does not exist"
         advice = "name the folder that holds turns.csv, comparisons.csv, ratings.csv …"

@@ -21,6 +21,7 @@ from mephisto_tasks.storage.results import Settings, read_settings, stored_agent
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.cli.options import Command, SuggestingGroup
+from parlai_humaneval.i18n.translate import worded
 
 
 @described("steer", cls=SuggestingGroup)
@@ -50,10 +51,7 @@ class _More(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if negative := next((each for each in args if re.fullmatch(r"-\d+", each)), None):
-            raise WrongUsage(
-                f"NUMBER must be from 1 to 100000, not {negative}",
-                try_="to collect fewer, stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch",
-            )
+            raise WrongUsage(worded(__file__, "number", negative=negative))
         return super().parse_args(ctx, args)
 
 
@@ -154,21 +152,15 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
     running, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
     run_id = running_task_run(data_dir, task_name)
     where = task_options(task_name, data_dir)
+    facts = {"task_name": task_name, "data_dir": data_dir}
     if running is None or snapshot is None or not run_id == running.task_run_id == snapshot.task_run_id:
-        what = f"task {task_name!r} is already launched from {data_dir}, and is still starting"
-        raise AlreadyRunning(what, try_="try again soon")
+        raise AlreadyRunning(worded(__file__, "starting", **facts))
     if running.task != task:
-        what = f"task {task_name!r} is already launched from {data_dir} with the technique {running.task}, not {task}"
-        raise ConfigError(what, try_="give the new launch a different task_name=…")
+        raise ConfigError(worded(__file__, "other_technique", **facts, running=running, task=task))
     orders = changes(running.settings, asked, snapshot.groups, task_name)
     if not orders:
         stopped = "".join(f"\n  {group.label}: {group.stopped}" for group in snapshot.groups if group.stopped)
-        raise AlreadyRunning(
-            f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these "
-            f"settings, at {snapshot.url}",
-            try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give the new "
-            f"launch a different task_name=…{stopped}",
-        )
+        raise AlreadyRunning(worded(__file__, "launched", **facts, snapshot=snapshot, where=where, stopped=stopped))
     click.echo(f"{task_name} is already running at {snapshot.url}. The running launch would receive these orders:")
     for order in orders:
         click.echo(f"  {steering.in_words(order)}")

@@ -16,6 +16,7 @@ from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import READING, console, described, waiting_for
 from parlai_humaneval._util.terminal import say
 from parlai_humaneval.cli.errors import CommandError
+from parlai_humaneval.i18n.translate import worded
 
 if TYPE_CHECKING:
     from mephisto_tasks.control.orders import Order
@@ -44,11 +45,7 @@ def watch(
     alone = {"--host": host is not None, "--blind-names": blind_names, "--title": bool(title)}
     lonely = [name for name, given in alone.items() if given]
     if lonely and not public:
-        raise CommandError(
-            f"{', '.join(lonely)} is for the public leaderboard",
-            try_="add --public. The page with buttons (--page) is only served on this machine; remotely, reach "
-            "it through ssh -L",
-        )
+        raise CommandError(worded(__file__, "for_public", lonely=", ".join(lonely)))
     if port and page and public:
         raise CommandError("--port is for one page", try_="serve --page and --public with two commands")
     if port and not (page or public):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval.i18n.translate import worded
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -36,11 +37,7 @@ def public_names(configured: Iterable[object]) -> list[str]:
     for given in configured:
         name = str(given).strip().rstrip(".").lower().removeprefix("[").removesuffix("]")
         if _NAME.fullmatch(name) is None and not _is_address(name):
-            raise InvalidValue(
-                f"{str(given)!r} is not the name of a machine",
-                where=SETTING,
-                try_="write them as [study.example.org], without https://, port or path",
-            )
+            raise InvalidValue(worded(__file__, "no_name", name=str(given)), where=SETTING)
         names.append(name)
     return names
 

@@ -23,7 +23,7 @@ from aiohttp.typedefs import Handler
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import on_one_line
-from parlai_humaneval.i18n.translate import phrases
+from parlai_humaneval.i18n.translate import phrases, worded
 
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?")
 THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -55,11 +55,7 @@ def origin(site: object) -> str:
     text = str(site).strip().rstrip("/")
     match = _ORIGIN.fullmatch(text)
     if match is None or (match["scheme"] == "http" and match["host"] not in THIS_MACHINE):
-        raise InvalidValue(
-            f"{text!r} is not a site",
-            where="frame_sites",
-            try_="write https://host or https://host:port, without a path (http:// for 127.0.0.1 and localhost only)",
-        )
+        raise InvalidValue(worded(__file__, "no_site", text=text), where="frame_sites")
     return text
 
 
@@ -137,8 +133,7 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
         try:
             networks.append(ipaddress.ip_network(str(text), strict=False))
         except ValueError as error:
-            what = f"{text!r} is neither an address nor a network"
-            raise InvalidValue(what, where="trusted_proxies", try_="write them as [127.0.0.1,10.0.0.0/8]") from error
+            raise InvalidValue(worded(__file__, "no_network", text=text), where="trusted_proxies") from error
     return tuple(networks)
 
 

@@ -23,10 +23,10 @@ from mephisto_tasks.storage.results import PSEUDONYM_KEY, blueprints, finished_b
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, cut_off_units, last_seen
 from mephisto_tasks.workers.qualifications import resets_by_id
-from parlai_humaneval._util.data_files import DataError, read_yaml
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.display.vocabulary import unprotected
-from parlai_humaneval.i18n.translate import phrase, speaking, t, tn
+from parlai_humaneval.i18n.translate import phrase, speaking, t, tn, worded
 from parlai_humaneval.materials.instructions import Instructions, load_instructions
 from parlai_humaneval.planning.inputs import ONBOARDING_MINUTES
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 UNPAID = phrase("nothing but our thanks")
 VOLUNTEERS = phrase("This study is unpaid. Thank you for taking part!")
-WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 NUMBERS = {
     1: phrase("one"),
     2: phrase("two"),
@@ -263,11 +262,9 @@ def unfit_practice(path: Path, problem: str) -> ConfigError:
 
 def _nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:
     which = "; ".join(f"{label} ({why})" for label, why in steered.stopped.items())
-    words = WORDS["stopped" if which else "collected"]
-    what, *try_ = (each.format(task=task_name, what=what, more=more, which=which) for each in words)
-    return NothingToDo(what, try_=try_)
+    why = "stopped" if which else "collected"
+    return NothingToDo(worded(__file__, why, task=task_name, what=what, more=more, which=which))
 
 
 def _refused(why: str, *, where: object = "", **facts: object) -> ConfigError:
-    what, try_ = (words.format(**facts) for words in WORDS[why])
-    return ConfigError(what, where=where, try_=try_)
+    return ConfigError(worded(__file__, why, **facts), where=where)

@@ -13,6 +13,7 @@ from functools import partial
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.stopping import refused_change
 from mephisto_tasks.storage.sqlite import Saving
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.statistics.survival.spotting import GOODNESS
 from parlai_humaneval.stopping import events as log
@@ -327,11 +328,7 @@ def monitor_of(
             try_="put the file back as it was, or begin another study: task_name=…",
         ) from error
     if rule.max_dialogues < study.rule.max_dialogues:
-        raise ConfigError(
-            f"max_dialogues is {rule.max_dialogues}, and was {study.rule.max_dialogues} in an earlier launch: it can only "
-            "be raised",
-            try_="to end the study earlier, end the launch: pairs that are decided by then stay decided",
-        )
+        raise ConfigError(worded(__file__, "lower_cap", cap=rule.max_dialogues, before=study.rule.max_dialogues))
     if rule.max_dialogues > study.rule.max_dialogues:
         study.extend(rule.max_dialogues, at=clock())
     return StoppingMonitor(study, len(events), keep, saving, name_of, closing, clock)

@@ -17,6 +17,7 @@ from parlai_humaneval._util.data_files import DataError, read_text
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import file_stamp
 from parlai_humaneval._util.text import clean_label
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 SIMULATED = "parlai-humaneval-simulated-rater"  # name of the qualification that marks programs of this project
@@ -54,12 +55,7 @@ def named(workers: dict[str, KnownWorker], given: Iterable[str]) -> list[KnownWo
     given = list(dict.fromkeys(map(clean_label, given)))
     for name in given:
         if name not in workers:
-            raise UnknownWorker(
-                "no rater in this data directory has this pseudonym",
-                where=name,
-                try_="`parlai-humaneval workers list` shows all, and --worker-id finds a rater by ID",
-                misspelt=misspelt(name, workers, cutoff=0.8),
-            )
+            raise UnknownWorker(worded(__file__, "unknown"), where=name, misspelt=misspelt(name, workers, cutoff=0.8))
     return [workers[name] for name in given]
 
 
@@ -125,11 +121,7 @@ def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> W
         raise DataError(f"{path} names nobody", try_="put one rater's ID on each line, or leave the setting out")
     given = {name for name in lines if _PSEUDONYM.fullmatch(name)}
     if unknown := sorted(given - set(pseudonyms())) if given else []:
-        raise DataError(
-            f"{unknown[0]} is not a pseudonym in this data directory (pseudonyms differ between data directories)",
-            where=f"{path}, line {lines[unknown[0]][0]}",
-            try_="see `parlai-humaneval workers list`, or give the rater's ID",
-        )
+        raise DataError(worded(__file__, "no_pseudonym", name=unknown[0]), where=f"{path}, line {lines[unknown[0]][0]}")
     twice = [f"line {' and '.join(map(str, numbers))}" for numbers in lines.values() if len(numbers) > 1]
     remarks = [f"{path} lists {len(twice)} twice ({'; '.join(twice[:3])}). Once is enough."] if twice else []
     return WorkerList(frozenset(lines), remarks)

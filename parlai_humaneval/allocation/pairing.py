@@ -9,18 +9,17 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Literal, TypeVar
 
-from parlai_humaneval._util.data_files import DataError, read_yaml
+from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue
 from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.schema.records import ReplayedRating
 
-WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 ALL_PAIRINGS = 5_000  # Up to so many pairings of two models, all of them are items
 SPARE = 4
 """Of more than that, so many times as many as are wanted: a worker who has met most dialogues should find some still."""
@@ -36,13 +35,11 @@ class NotEnough(HumanevalError, ValueError):
 
 
 def _too_few(why: str, **facts: object) -> NotEnough:
-    what, *try_ = (words.format(**facts) for words in WORDS[why])
-    return NotEnough(what, try_=try_)
+    return NotEnough(worded(__file__, why, **facts))
 
 
 def _unfit(dialogue: Dialogue, why: str, **facts: object) -> DataError:
-    what, try_ = (words.format(dialogue=dialogue.dialogue_id, **facts) for words in WORDS[why])
-    return DataError(what, where=dialogue.place, try_=try_)
+    return DataError(worded(__file__, why, dialogue=dialogue.dialogue_id, **facts), where=dialogue.place)
 
 
 def pair_items(

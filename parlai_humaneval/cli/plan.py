@@ -14,20 +14,7 @@ import click
 
 from parlai_humaneval.cli.errors import ExtraWord, WrongUsage
 from parlai_humaneval.cli.options import described
-from parlai_humaneval.planning.inputs import (
-    FEE,
-    HOURLY_WAGE,
-    ICC,
-    ONBOARDING_MINUTES,
-    STUDIES,
-    PlanError,
-    PlanInputs,
-    ask,
-    paragraphs,
-    percent,
-    plannable,
-    text_template,
-)
+from parlai_humaneval.planning import inputs as asked
 from parlai_humaneval.statistics.core.formatting import listed
 from parlai_humaneval.techniques.registry import PlanningDefaults
 from parlai_humaneval.techniques.registry import technique as technique_named
@@ -43,11 +30,11 @@ _WIDTH = 100
 
 @described(
     "plan",
-    words={"icc": ICC, "two": STUDIES[2], "few": STUDIES[4], "many": STUDIES[5]},
-    technique={"type": click.Choice(list(plannable()))},
-    wage={"default": HOURLY_WAGE},
-    fee={"default": FEE},
-    onboarding={"default": ONBOARDING_MINUTES},
+    words={"icc": asked.ICC, "two": asked.STUDIES[2], "few": asked.STUDIES[4], "many": asked.STUDIES[5]},
+    technique={"type": click.Choice(list(asked.plannable()))},
+    wage={"default": asked.HOURLY_WAGE},
+    fee={"default": asked.FEE},
+    onboarding={"default": asked.ONBOARDING_MINUTES},
     replicates={"type": click.IntRange(min=100, max=1_000_000)},
 )
 def plan(
@@ -81,15 +68,15 @@ def plan(
         known = {} if found_pilot is None else found_pilot.question()
         known |= of_settings(settings)
         if known.get("discordance") == 0 and "discordance" not in typed:
-            raise PlanError.of("ties_only")
+            raise asked.PlanError.of("ties_only")
         technique = technique or known.get("technique")
         compare = compare or technique is None
         for option, applies in _APPLIES.items():
-            having = [name for name, habits in plannable().items() if applies(habits)]
+            having = [name for name, habits in asked.plannable().items() if applies(habits)]
             if option in typed and not compare and technique not in having:
                 flag = f"--{option.replace('_', '-')}"
                 of = " and ".join(part for part in (", ".join(having[:-1]), having[-1]) if part)
-                raise PlanError(f"{flag} is for {of}, not for {technique}", try_=f"leave {flag} out")
+                raise asked.PlanError(f"{flag} is for {of}, not for {technique}", try_=f"leave {flag} out")
         _check_comparison(
             compare,
             technique,
@@ -98,13 +85,13 @@ def plan(
         _check_stop(stop, {"margin": margin, "max_dialogues": max_dialogues}, typed)
         if "dialogue_sd" in typed:
             known.pop("dialogue_icc", None)
-        inputs = ask(**{**known, "technique": technique or "pw_turn", "shares": _numbers(shares), **typed})
+        inputs = asked.ask(**{**known, "technique": technique or "pw_turn", "shares": _numbers(shares), **typed})
         if compare:
             from parlai_humaneval.planning.plan import compare_techniques, comparison_notes, comparison_words
 
             plans, impossible = compare_techniques(inputs)
             if not plans:
-                raise PlanError(problem for error in impossible.values() for problem in error.problems)
+                raise asked.PlanError(problem for error in impossible.values() for problem in error.problems)
             result = {
                 "headline": comparison_words(plans),
                 "plans": [one.model_dump(mode="json") for one in plans],
@@ -153,7 +140,7 @@ def plan(
                     f"\nReplace FILE with the zoo file that contains {listed(lacking)}; the packaged zoo files do not."
                 )
         _print(written, text, out, as_json)
-    except PlanError as error:
+    except asked.PlanError as error:
         raise WrongUsage(error) from error
     if curve and not as_json:
         click.echo(f"\nThe power curve is in {curve}.")
@@ -181,12 +168,12 @@ def _pilot(
 ) -> Pilot | None:
     if path is None:
         if repeats is not None:
-            raise PlanError.of("repeats")
+            raise asked.PlanError.of("repeats")
         return None
     if compare:
-        raise PlanError("--pilot covers one technique and no others", try_="leave --compare out")
+        raise asked.PlanError("--pilot covers one technique and no others", try_="leave --compare out")
     if not Path(path).expanduser().exists():  # told before seconds of imports
-        raise PlanError.of("pilot_missing", path=path)
+        raise asked.PlanError.of("pilot_missing", path=path)
     from parlai_humaneval.planning.pilot import read_pilot
 
     return read_pilot(Path(path).expanduser(), technique, setting, repeats)
@@ -194,13 +181,15 @@ def _pilot(
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
     if compare and (given["simulate"] or given["curve"]):
-        raise PlanError("--simulate and --curve are for one plan", try_="add --technique, and leave --compare out")
+        raise asked.PlanError(
+            "--simulate and --curve are for one plan", try_="add --technique, and leave --compare out"
+        )
     for option in ("stop", "prereg"):
         if compare and given[option]:
-            raise PlanError(f"--{option} is for one plan", try_="add --technique, and leave --compare out")
+            raise asked.PlanError(f"--{option} is for one plan", try_="add --technique, and leave --compare out")
     own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
     if technique is None and own:
-        raise PlanError("this needs a single technique", where=f"{' and '.join(own)}", try_="add --technique")
+        raise asked.PlanError("this needs a single technique", where=f"{' and '.join(own)}", try_="add --technique")
 
 
 def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) -> None:
@@ -209,9 +198,9 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
     if given and not stop:
         named = " and ".join(given)
         what = "this is only for studies with stop=decided"
-        raise PlanError(what, where=named, try_=f"add --stop decided, or leave {named} out")
+        raise asked.PlanError(what, where=named, try_=f"add --stop decided, or leave {named} out")
     if stop and "judge_agreement" in typed:
-        raise PlanError.of("judge_stop")
+        raise asked.PlanError.of("judge_stop")
 
 
 def _print(result: dict[str, Any], text: str, out: str | None, as_json: bool) -> None:
@@ -220,7 +209,7 @@ def _print(result: dict[str, Any], text: str, out: str | None, as_json: bool) ->
         try:
             Path(out).write_text(written + "\n", encoding="utf-8")
         except OSError as error:
-            raise PlanError(f"the plan cannot be written to {out}: {error.strerror}") from error
+            raise asked.PlanError(f"the plan cannot be written to {out}: {error.strerror}") from error
     click.echo(written if as_json else text)
 
 
@@ -229,11 +218,11 @@ def _registered_settings(prereg: str | None, exclude: str | None, chosen: Sequen
     if prereg is None:
         if lists := [word for word in chosen if "=[" in word]:
             what = f"settings such as {lists[0]} belong in a preregistration, but no file for one is named"
-            raise PlanError(what, try_="add --prereg FILE, or use an option, such as --models 2")
+            raise asked.PlanError(what, try_="add --prereg FILE, or use an option, such as --models 2")
         if chosen:
             raise ExtraWord(chosen[0])
         if exclude is not None:
-            raise PlanError("--exclude is for a preregistration", try_="add --prereg FILE, or leave it out")
+            raise asked.PlanError("--exclude is for a preregistration", try_="add --prereg FILE, or leave it out")
         return {}
     import yaml
 
@@ -248,7 +237,7 @@ def _registered_settings(prereg: str | None, exclude: str | None, chosen: Sequen
         except yaml.YAMLError:
             is_set = ""
         if not is_set or not name or settings[name] is None:
-            raise PlanError(f"{word!r} is not a setting", try_="write NAME=VALUE, as `launch` takes it")
+            raise asked.PlanError(f"{word!r} is not a setting", try_="write NAME=VALUE, as `launch` takes it")
     return settings
 
 
@@ -259,7 +248,7 @@ def of_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facts_of(
-    inputs: PlanInputs,
+    inputs: asked.PlanInputs,
     found: Plan,
     settings: Mapping[str, Any],
     exclude: str | None,
@@ -286,7 +275,9 @@ def write_registered(path: Path, facts: Preregistration, found: Plan, expected: 
 
     headline = found.headline
     if found.stop is not None:
-        headline = " ".join([found.stop["headline"], *paragraphs("until_raters", until=found.stop, pilot=found.pilot)])
+        headline = " ".join(
+            [found.stop["headline"], *asked.paragraphs("until_raters", until=found.stop, pilot=found.pilot)]
+        )
     write_preregistration(path, facts, expected=expected or headline, version=__version__)
 
 
@@ -305,7 +296,7 @@ def _launchable(facts: Preregistration, zoo_files: Sequence[str]) -> tuple[Prere
 
 
 def until_decided(
-    inputs: PlanInputs, margin: float | None, max_dialogues: int | None, studies: int | None
+    inputs: asked.PlanInputs, margin: float | None, max_dialogues: int | None, studies: int | None
 ) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import Progress
@@ -330,7 +321,7 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
-        raise PlanError(f"--shares {text!r}: expected numbers, comma separated, such as 54,53,48,35") from error
+        raise asked.PlanError(f"--shares {text!r}: expected numbers, comma separated, such as 54,53,48,35") from error
 
 
 def plan_text(plan: Plan) -> str:
@@ -345,13 +336,13 @@ def plan_text(plan: Plan) -> str:
         until = UntilDecided.model_validate(plan.stop)
         studies = f"{until.studies:,} studies for each scenario, --seed {until.seed}"
         lines += ["", f"Simulated studies that stop once they reach a decision ({studies}):", ""]
-        rows = text_table("until", until=until, percent=percent, most_likely=most_likely)
+        rows = text_table("until", until=until, percent=asked.percent, most_likely=most_likely)
         lines += [*rows, "", *_wrapped(*until.notes, mark="- ")]
     lines += ["", "Sources and assumptions:"]
     return "\n".join([*lines, *_wrapped(*plan.sources, *(plan.stop or {"sources": ()})["sources"], mark="- ")])
 
 
-def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) -> str:
+def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, asked.PlanError]) -> str:
     from parlai_humaneval.planning.plan import comparison_notes, comparison_words
 
     lines = [*text_table("comparison", plans=plans), ""]
@@ -375,7 +366,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
 
 def text_table(block: str, **facts: Any) -> list[str]:
     """The lines of a table, as a block of ``data/plan_text.jinja`` has them, in columns."""
-    template = text_template("plan_text.jinja")
+    template = asked.text_template("plan_text.jinja")
     text = "".join(template.blocks[block](template.new_context(facts)))
     rows = [line.split(" | ") for line in text.splitlines() if line]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -20,6 +20,7 @@ from parlai_humaneval.display.filtering import ResponseFilter, TextJudge, load_c
 from parlai_humaneval.display.markdown import markup_of, plain_end, words_of
 from parlai_humaneval.display.text import ONLY_THOUGHTS, SENTENCE, UNSPACED, is_blank, is_thinking, without_thoughts
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged, vocabulary_with
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.schema.records import Mask, MaskKind
 
 WORDS_PER_S = 20.0
@@ -314,14 +315,11 @@ class ReplyDisplay(BaseModel, extra="forbid", use_attribute_docstrings=True):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.filter == "none" and (self.filter_words_file or self.filter_classifier):
-            what = "filter_words_file and filter_classifier do nothing with filter=none"
-            raise InvalidValue(what, try_="set filter=mask or block")
+            raise InvalidValue(worded(__file__, "no_filter"))
         if self.disclosure_classifier and self.hide_ai_talk is False:
-            what = "disclosure_classifier does nothing with hide_ai_talk=false"
-            raise InvalidValue(what, try_="leave one of them out")
+            raise InvalidValue(worded(__file__, "no_hiding"))
         if self.filter_classifier and self.filter != "block":
-            what = "`filter_classifier` judges whole replies, so no part of a reply can be masked"
-            raise InvalidValue(what, try_="say filter=block")
+            raise InvalidValue(worded(__file__, "whole_replies"))
         return self
 
 
@@ -346,14 +344,11 @@ class ReplySettings(ReplyDisplay):
     @model_validator(mode="after")
     def _streamable(self) -> Self:
         if self.streaming and self.typing != "none":
-            what = f"streaming shows replies as they come, but typing={self.typing} delays them"
-            raise InvalidValue(what, try_="use one of the two")
+            raise InvalidValue(worded(__file__, "typing", typing=self.typing))
         if self.streaming and self.filter == "block":
-            what = "filter=block judges whole replies, but streaming shows their beginnings"
-            raise InvalidValue(what, try_="use filter=mask, or streaming=false")
+            raise InvalidValue(worded(__file__, "streamed_filter"))
         if self.streaming and self.disclosure_classifier not in ("", NO_CLASSIFIER):
-            what = "disclosure_classifier judges whole replies, but streaming shows their beginnings"
-            raise InvalidValue(what, try_="leave one of them out")
+            raise InvalidValue(worded(__file__, "streamed_classifier"))
         return self
 
 

@@ -19,20 +19,17 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.table_files import plain_name
 from parlai_humaneval.dialogues.chats import Act, acts_of
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.importers import units
 from parlai_humaneval.importers.units import ImportPlan, Rows, Unit, UnreadableUnit, optional, required, shown
 from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied, json_cell
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import STUDY, is_problem
 from parlai_humaneval.techniques.questions import RANGES
-
-WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 
 
 @dataclass(frozen=True)
@@ -93,8 +90,7 @@ class _Chat:
 
 
 def _unreadable(why: str, where: str, **facts: object) -> UnreadableUnit:
-    what, *try_ = (words.format(**facts) for words in WORDS[why])
-    return UnreadableUnit(what, where=where, try_=try_)
+    return UnreadableUnit(worded(__file__, why, **facts), where=where)
 
 
 _CONTEXT = ("personas", "context_dataset", "additional_context", "person1_seed_utterance", "person2_seed_utterance")

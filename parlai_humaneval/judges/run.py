@@ -11,19 +11,8 @@ from typing import Literal
 
 from parlai_humaneval.display.images import IMAGES_FIELD, ImageStore
 from parlai_humaneval.display.text import without_thoughts
+from parlai_humaneval.judges import questions as asking
 from parlai_humaneval.judges.config import Budget, JudgeSpec, tokens_of
-from parlai_humaneval.judges.questions import (
-    VERDICT,
-    CannotJudge,
-    JudgeQuestion,
-    Said,
-    Unreadable,
-    outcome_of,
-    prompt_of,
-    read_answer,
-    read_score,
-    reminder_of,
-)
 from parlai_humaneval.models.agent.dialogue_agent import Speaker
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import Answer, Asking, ModelFailed
@@ -64,10 +53,10 @@ def once(model: ModelSpec) -> ModelSpec:
     return model.run_with(retries=0)
 
 
-def check_format(questions: Sequence[JudgeQuestion], spec: JudgeSpec) -> None:
+def check_format(questions: Sequence[asking.JudgeQuestion], spec: JudgeSpec) -> None:
     others = (one for one in questions if one.single is None or len(one.replies or one.conversations) < 2)
     if spec.answer_format == "score" and (other := next(others, None)):
-        raise CannotJudge(
+        raise asking.CannotJudge(
             "score gives each candidate a number, and the highest is chosen, but raters were asked "
             f"“{other.text}”, which is not a choice of one",
             where="answer_format",
@@ -78,7 +67,7 @@ def check_format(questions: Sequence[JudgeQuestion], spec: JudgeSpec) -> None:
 def ask_judge(
     pool: ModelPool,
     spec: JudgeSpec,
-    questions: Sequence[JudgeQuestion],
+    questions: Sequence[asking.JudgeQuestion],
     *,
     keep: Callable[[JudgeAnswer], None],
     budget: Budget,
@@ -97,7 +86,7 @@ class _Run:
     spec: JudgeSpec
     keep: Callable[[JudgeAnswer], None]
     budget: Budget
-    waiting: deque[JudgeQuestion]
+    waiting: deque[asking.JudgeQuestion]
     images: ImageStore | None
     asked: dict[Child, _Talk] = field(default_factory=dict)
     failed_in_a_row: int = 0
@@ -158,7 +147,12 @@ class _Talk:
     """One question on its way to an answer: asked again where it could not be read, or once for each score."""
 
     def __init__(
-        self, pool: ModelPool, spec: JudgeSpec, question: JudgeQuestion, reserved: float, images: ImageStore | None
+        self,
+        pool: ModelPool,
+        spec: JudgeSpec,
+        question: asking.JudgeQuestion,
+        reserved: float,
+        images: ImageStore | None,
     ) -> None:
         self.question, self.reserved, self._images = question, reserved, images
         self._pool, self._spec = pool, spec
@@ -180,14 +174,14 @@ class _Talk:
         if self._spec.answer_format == "score":
             place, replies = len(self._replies), self.question.replies
             lines = self.question.conversations[0 if replies else place].lines
-            reply = [Said("", "bot", replies[place].text, replies[place].images)] if replies else []
+            reply = [asking.Said("", "bot", replies[place].text, replies[place].images)] if replies else []
             self._dialogue = [self._line(said.side, said.text, said.images) for said in (*lines, *reply)]
             self._child = self._new_child()
         elif self._child is None:
-            prompt = prompt_of(self.question, self._spec.template, self._spec.answer_format)
+            prompt = asking.prompt_of(self.question, self._spec.template, self._spec.answer_format)
             self._dialogue, self._child = [self._line("human", prompt, self.question.images)], self._new_child()
         else:
-            reminder = reminder_of(self.question, self._spec.answer_format)
+            reminder = asking.reminder_of(self.question, self._spec.answer_format)
             self._dialogue = [*self._dialogue, Utterance("bot", self._said), Utterance("human", reminder)]
         scored = self._spec.answer_format == "score"
         sent = "\n".join(line.text for line in self._dialogue) if scored else self._dialogue[-1].text
@@ -215,8 +209,8 @@ class _Talk:
         self._infos.append(info)
         if self._spec.answer_format == "score":
             try:
-                self._scores.append(read_score(self._said))
-            except Unreadable:
+                self._scores.append(asking.read_score(self._said))
+            except asking.Unreadable:
                 return True
             if len(self._scores) < len(self.question.replies or self.question.conversations):
                 return False
@@ -225,8 +219,8 @@ class _Talk:
                 self._read = [chosen]
             return True
         try:
-            self._read = read_answer(self._said, self.question, seconds=round(self._seconds, 3), at=time.time())
-        except Unreadable:
+            self._read = asking.read_answer(self._said, self.question, seconds=round(self._seconds, 3), at=time.time())
+        except asking.Unreadable:
             if self._reminded or not self._said.strip():  # who says nothing cannot be answered
                 return True
             self._reminded = True
@@ -250,7 +244,7 @@ class _Talk:
             prompts=self._prompts,
             replies=self._replies,
             thoughts=[told.thoughts for told in self._infos if told.thoughts],
-            outcome="answered" if self._read else outcome_of(said, info.finish_reason),
+            outcome="answered" if self._read else asking.outcome_of(said, info.finish_reason),
             answers=self._read,
             reminded=self._reminded,
             images_described=sum(
@@ -271,7 +265,7 @@ class _Talk:
 _OF_QUESTION = ("thing", "unit", "technique", "setting", "metric", "order")
 
 
-def _best(question: JudgeQuestion, scores: Sequence[float]) -> GivenAnswer | None:
+def _best(question: asking.JudgeQuestion, scores: Sequence[float]) -> GivenAnswer | None:
     """The choice of the highest score; None where two are equal and raters had no tie to choose."""
     best = max(scores)
     places = [place for place, score in enumerate(scores) if score == best]
@@ -281,7 +275,7 @@ def _best(question: JudgeQuestion, scores: Sequence[float]) -> GivenAnswer | Non
             return None
         chosen = question.replies[places[0]].candidate_id
         return GivenAnswer(question_id=asked.question_id, turn=question.turn, selected=[chosen], seconds=0, at=0)
-    sides = ("a", "b") if asked.question_id == VERDICT else ("first", "second")
+    sides = ("a", "b") if asked.question_id == asking.VERDICT else ("first", "second")
     option = sides[places[0]] if len(places) == 1 else "tie"
     if option not in asked.options:
         return None

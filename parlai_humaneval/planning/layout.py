@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from parlai_humaneval.planning import designs
-from parlai_humaneval.planning.inputs import (
-    ONE_DIALOGUE_MINUTES,
-    REUSE,
-    PlanError,
-    PlanInputs,
-    chance_agreement,
-    normalised,
-    paragraphs,
-    sentence,
-)
+from parlai_humaneval.planning import inputs as asking
 from parlai_humaneval.planning.power import Clustering
 from parlai_humaneval.techniques.registry import with_trait
 
@@ -33,15 +24,15 @@ class Layout:
     likeness: Clustering
 
 
-def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
+def layout(inputs: asking.PlanInputs, *, ranking: bool = True) -> Layout:
     """The layout of a completed question. ``ranking``: turns that show two of several models tell of all, as in reports;
     otherwise each pair is planned by itself. Raises PlanError."""
     try:
         design, tests, alpha, sets, per_worker = _tests(inputs, ranking)
-    except PlanError:
+    except asking.PlanError:
         raise
     except ValueError as error:
-        raise PlanError(error, where=inputs.title) from error
+        raise asking.PlanError(error, where=inputs.title) from error
     # Of the dialogues that are reused, judgements that checks drop are not counted.
     kept = (inputs.reuse or 1) * (1 - (inputs.exclusion or 0.0))
     likeness = Clustering(
@@ -55,7 +46,7 @@ def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
     return Layout(design, tests, alpha, sets, likeness)
 
 
-def _tests(inputs: PlanInputs, ranking: bool) -> tuple[designs.Design, int, float, int, float]:
+def _tests(inputs: asking.PlanInputs, ranking: bool) -> tuple[designs.Design, int, float, int, float]:
     """Design, tests, level of each, sets, and observations that a worker gives to a sample."""
     habits, models, held = inputs.habits, inputs.models or 2, inputs.dialogues_per_worker or 1.0
     pairs, turns = models * (models - 1) // 2, (inputs.turns or 1) * held
@@ -67,7 +58,7 @@ def _tests(inputs: PlanInputs, ranking: bool) -> tuple[designs.Design, int, floa
         baseline, gap = inputs.baseline, inputs.gap or 0.0
         better, worse = baseline + gap / 2, baseline - gap / 2
         if not 0 < worse < better < 1:
-            raise PlanError(
+            raise asking.PlanError(
                 f"two models {gap:g} apart around the baseline {baseline:g} would be at {worse:.3g} and {better:.3g}, "
                 "beyond 0 to 1",
                 try_=_SMALLER,
@@ -85,12 +76,12 @@ def _tests(inputs: PlanInputs, ranking: bool) -> tuple[designs.Design, int, floa
     return _by_report(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker
 
 
-def all_at_once(inputs: PlanInputs, models: int) -> designs.ChoiceDesign:
+def all_at_once(inputs: asking.PlanInputs, models: int) -> designs.ChoiceDesign:
     """How often each of so many models is chosen: the first and the last differ by the gap, others lie in the middle."""
     gap, discordance = inputs.gap or 0.0, inputs.discordance or 1.0
     if inputs.shares is not None:
         return designs.ChoiceDesign(
-            normalised(inputs.shares, inputs.entry.picks_one(inputs.setting or "")), discordance
+            asking.normalised(inputs.shares, inputs.entry.picks_one(inputs.setting or "")), discordance
         )
     if models > 2:
         centre = discordance / 2 if abs(discordance - 2 / models) < 1e-9 else 0.5
@@ -99,12 +90,12 @@ def all_at_once(inputs: PlanInputs, models: int) -> designs.ChoiceDesign:
         return _pair(gap * discordance, discordance)
     if inputs.method == "liu2023" and discordance == 1.0:
         if gap >= 0.5:
-            raise PlanError(f"gap {gap:g}: Liu et al. define it as the distance from .5, so it must be below .5")
+            raise asking.PlanError(f"gap {gap:g}: Liu et al. define it as the distance from .5, so it must be below .5")
         return _pair(2 * gap, 1.0)
     return _pair(gap, discordance)
 
 
-def _by_report(inputs: PlanInputs, design: designs.ChoiceDesign, ranked: int = 2) -> designs.ChoiceDesign:
+def _by_report(inputs: asking.PlanInputs, design: designs.ChoiceDesign, ranked: int = 2) -> designs.ChoiceDesign:
     """The design, told by what the report of the technique goes by."""
     any_number = inputs.habits.of_turns and not inputs.entry.picks_one(inputs.setting or "")
     by_segment = inputs.habits.judgements_per_dialogue is not None
@@ -119,12 +110,12 @@ def _pair(gap: float, discordance: float) -> designs.ChoiceDesign:
 _SMALLER = "set a smaller --gap or another --baseline"
 
 
-def _one_proportion(inputs: PlanInputs) -> designs.OneProportion:
+def _one_proportion(inputs: asking.PlanInputs) -> designs.OneProportion:
     """Better or worse than the baseline: whichever needs more turns, of those that are possible."""
     baseline, gap = inputs.baseline, inputs.gap or 0.0
     possible = [designs.OneProportion(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
     if not possible:
-        raise PlanError(
+        raise asking.PlanError(
             f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1", try_=_SMALLER
         )
     return max(possible, key=lambda design: design.size(inputs.alpha, inputs.power))
@@ -153,7 +144,7 @@ class Collection:
         return {**amounts, "n_judgements_collected": self.judgements, **self.effort}
 
 
-def collection(question: PlanInputs, n: int, sets: int) -> Collection:
+def collection(question: asking.PlanInputs, n: int, sets: int) -> Collection:
     """What must be collected for ``n`` kept judgements in each of ``sets`` samples; the question is filled up."""
     turns = question.turns or 1
     if not question.habits.held:
@@ -166,7 +157,7 @@ def collection(question: PlanInputs, n: int, sets: int) -> Collection:
     return _held(question, dialogues, turns=n * sets * turns, judgements=sets * each)
 
 
-def collection_of(question: PlanInputs, collected: int, sets: int) -> Collection:
+def collection_of(question: asking.PlanInputs, collected: int, sets: int) -> Collection:
     """What it takes to collect so many dialogues (of finished ones: judgements), for ``sets`` samples together."""
     if not question.habits.held:
         return _judged(question, collected, sets)
@@ -176,7 +167,7 @@ def collection_of(question: PlanInputs, collected: int, sets: int) -> Collection
     return _held(question, collected, turns=round(kept * turns), judgements=judgements)
 
 
-def _held(question: PlanInputs, dialogues: int, *, turns: int, judgements: int) -> Collection:
+def _held(question: asking.PlanInputs, dialogues: int, *, turns: int, judgements: int) -> Collection:
     workers = math.ceil(dialogues / (question.dialogues_per_worker or 1))
     return Collection(
         turns=turns,
@@ -188,18 +179,18 @@ def _held(question: PlanInputs, dialogues: int, *, turns: int, judgements: int) 
     )
 
 
-def _judged(question: PlanInputs, judgements: int, sets: int) -> Collection:
+def _judged(question: asking.PlanInputs, judgements: int, sets: int) -> Collection:
     """Dialogues of models alone take nobody's time; of people with models, each is held once. Each is judged ``reuse``
     times, and the platform's fee is on what people are paid."""
     raters = math.ceil(judgements / (question.dialogues_per_worker or 1))
-    each, reuse = math.ceil(judgements / sets), question.reuse or REUSE
+    each, reuse = math.ceil(judgements / sets), question.reuse or asking.REUSE
     dialogues = sets * math.ceil(each / reuse)
     if question.habits.dialogue_sides == 2:
         # N dialogues of each model make N² different pairs (Smith et al. 2022, App. C.7).
         dialogues = (question.models or 2) * max(math.ceil(math.sqrt(each)), math.ceil(each / reuse))
     # Checks drop dialogues too: those that people hold badly are replaced.
     held = with_losses(question, dialogues) if question.setting == "human_bot" and question.are_held else 0
-    minutes = judgements * (question.minutes or 0.0) + held * ONE_DIALOGUE_MINUTES
+    minutes = judgements * (question.minutes or 0.0) + held * asking.ONE_DIALOGUE_MINUTES
     paid = judgements * (question.pay or 0.0) + held * (question.dialogue_pay or 0.0)
     generated = 0.0 if held else dialogues * (question.dialogue_pay or 0.0)
     return Collection(
@@ -212,7 +203,7 @@ def _judged(question: PlanInputs, judgements: int, sets: int) -> Collection:
     )
 
 
-def with_losses(question: PlanInputs, kept: float) -> int:
+def with_losses(question: asking.PlanInputs, kept: float) -> int:
     """How many to collect, so that ``kept`` remain after checks."""
     return math.ceil(math.ceil(kept - 1e-9) / (1 - (question.exclusion or 0.0)) - 1e-9)
 
@@ -220,14 +211,14 @@ def with_losses(question: PlanInputs, kept: float) -> int:
 JUDGED = 10  # Times as many dialogues are judged as people would judge without a judge; an assumption
 
 
-def judge_saving(question: PlanInputs, found: Layout, n: int, collected: Collection) -> dict[str, Any] | None:
+def judge_saving(question: asking.PlanInputs, found: Layout, n: int, collected: Collection) -> dict[str, Any] | None:
     """What people must still judge where a judge answers all, for the same power; None where no judge is planned for.
     Of n answers a sample the variance is D/n, D being the design effect, and the judge takes r² of the single answer
     off it, r being the correlation of its answers with a person's: (D − r²)/n' + r²/N for n' of people and N of the
     judge. What workers have in common a judge does not explain. ``n``: of a sample without the judge."""
     if question.judge_agreement is None:
         return None
-    effect, chance = found.likeness.at(n).effect, chance_agreement(question)
+    effect, chance = found.likeness.at(n).effect, asking.chance_agreement(question)
     # Of a judge's single answer with a person's: chance-corrected agreement, or for scores that of their order.
     above = question.judge_agreement - chance
     correlation = math.sin(math.pi * above) if question.habits.measures == "score" else above / (1 - chance)
@@ -248,7 +239,7 @@ def judge_saving(question: PlanInputs, found: Layout, n: int, collected: Collect
         **left.effort,
         **saved,
         "gain": n / needed,
-        "headline": sentence(
+        "headline": asking.sentence(
             "judge_headline",
             **facts,
             **saved,
@@ -258,7 +249,7 @@ def judge_saving(question: PlanInputs, found: Layout, n: int, collected: Collect
             worth=round(100 * n / needed),
         ),
         "notes": list(
-            paragraphs(
+            asking.paragraphs(
                 "judge_notes",
                 **facts,
                 most_saved=1 - (effect - explained) / effect,

@@ -11,16 +11,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from parlai_humaneval.planning import designs
-from parlai_humaneval.planning.inputs import (
-    LEAST_DIALOGUES,
-    PlanError,
-    PlanInputs,
-    ask,
-    chance_agreement,
-    paragraphs,
-    plannable,
-    sentence,
-)
+from parlai_humaneval.planning import inputs as asking
 from parlai_humaneval.planning.layout import Collection, Layout, collection, judge_saving, layout
 from parlai_humaneval.planning.power import Variance, binomial_power, dialogue_icc
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
@@ -105,7 +96,7 @@ class Plan(BaseModel, extra="forbid", frozen=True):
     inputs: dict[str, Any] = Field(default_factory=dict)
 
 
-def plan_study(inputs: PlanInputs) -> Plan:
+def plan_study(inputs: asking.PlanInputs) -> Plan:
     """How large the study must be.
 
     Judgements of one worker are taken as alike as ``icc`` says, and analysed by the clustered test; with ``icc`` 0 they
@@ -139,7 +130,7 @@ def plan_study(inputs: PlanInputs) -> Plan:
         method=question.method,
         models=question.models or 2,
         gap=question.gap or 0.0,
-        gap_means=sentence("gap", **facts),
+        gap_means=asking.sentence("gap", **facts),
         **collected.numbers,
         power=power_of(question, found, n),
         judgement=question.habits.judgement,
@@ -156,7 +147,7 @@ def plan_study(inputs: PlanInputs) -> Plan:
         design_effect=likeness.at(n).effect,
         effective_workers=design.groups(n, likeness.per_worker) / likeness.workers_an_effective_one,
         test=design.test,
-        analysis=sentence("analysis", **facts),
+        analysis=asking.sentence("analysis", **facts),
         exact_first=exact and exact[0],
         exact_always=exact and exact[1],
         power_of_gap_between_models=(
@@ -168,18 +159,18 @@ def plan_study(inputs: PlanInputs) -> Plan:
         pairs=pairs,
         best_reuse=_best_reuse(question, found),
         judge=judge_saving(question, found, n, collected),
-        sources=paragraphs("sources", **facts),
+        sources=asking.paragraphs("sources", **facts),
         inputs=question.model_dump(mode="json"),
     )
     return plan.model_copy(
         update={
-            "headline": sentence("headline", **facts, plan=plan),
-            "notes": paragraphs("notes", **facts, **_more_facts(question, found, collected), plan=plan),
+            "headline": asking.sentence("headline", **facts, plan=plan),
+            "notes": asking.paragraphs("notes", **facts, **_more_facts(question, found, collected), plan=plan),
         }
     )
 
 
-def _more_facts(question: PlanInputs, found: Layout, collected: Collection) -> dict[str, Any]:
+def _more_facts(question: asking.PlanInputs, found: Layout, collected: Collection) -> dict[str, Any]:
     n = size_of(question, found)
     at = found.likeness.at(n)
     icc = dialogue_icc(SPREAD, sides=at.sides, discordance=question.discordance or 1.0)
@@ -193,27 +184,27 @@ def _more_facts(question: PlanInputs, found: Layout, collected: Collection) -> d
         "hourly": collected.hours and collected.cost / (1 + question.fee) / collected.hours,
         "about_equal": ABOUT_EQUAL,
         "min_workers": designs.MIN_WORKERS,
-        "least_dialogues": LEAST_DIALOGUES,
+        "least_dialogues": asking.LEAST_DIALOGUES,
         "switch": "".join(_switch([question.model_dump()])),
     }
 
 
 def _switch(questions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """What must be known where a discordance is the one of several models, so that fewer turns than of two say nothing."""
-    known = plannable()
+    known = asking.plannable()
     switched = [
         known[one["technique"]]
         for one in questions
         if (one["models"] or 2) > 2 and one["discordance"] == known[one["technique"]].discordance_of_many
     ]
     numbers = [{"many_discordance": one.discordance_of_many, "two_discordance": one.discordance} for one in switched]
-    return paragraphs("switch", switched=bool(switched), **(numbers[0] if numbers else {}))
+    return asking.paragraphs("switch", switched=bool(switched), **(numbers[0] if numbers else {}))
 
 
 _REUSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 
 
-def _best_reuse(question: PlanInputs, found: Layout) -> dict[str, Any] | None:
+def _best_reuse(question: asking.PlanInputs, found: Layout) -> dict[str, Any] | None:
     """The cheapest of :data:`_REUSES` and what was asked for, of equal cost the one with more dialogues; None where
     dialogues do not differ, or all would be too few. Judgements that share a dialogue say less, and dialogues cost
     something: the optimum of the sum of both is where a dialogue more costs as much as it saves of judgements."""
@@ -224,13 +215,13 @@ def _best_reuse(question: PlanInputs, found: Layout) -> dict[str, Any] | None:
         other = question.model_copy(update={"reuse": reuse})
         planned = layout(other)
         n = size_of(other, planned)
-        if n / planned.likeness.at(n).per_dialogue >= LEAST_DIALOGUES:
+        if n / planned.likeness.at(n).per_dialogue >= asking.LEAST_DIALOGUES:
             numbers = collection(other, n, planned.sets).numbers
             plans.append({"reuse": reuse, "n_judgements": n * planned.sets, **numbers})
     return min(plans, key=lambda plan: plan["cost"], default=None)
 
 
-def size_of(question: PlanInputs, found: Layout) -> int:
+def size_of(question: asking.PlanInputs, found: Layout) -> int:
     """Judgements of each sample that must be kept."""
     clustered = question.clustered
     if question.method == "liu2023":
@@ -241,7 +232,7 @@ def size_of(question: PlanInputs, found: Layout) -> int:
     return designs.clustered_size(found.design, found.alpha, question.power, found.likeness)
 
 
-def power_of(question: PlanInputs, found: Layout, n: int) -> float:
+def power_of(question: asking.PlanInputs, found: Layout, n: int) -> float:
     """The power of the planned test with ``n`` judgements of each sample."""
     if not question.clustered:
         return found.design.iid_power(n, found.alpha)
@@ -252,7 +243,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 _POINTS = 60
 
 
-def power_curve(inputs: PlanInputs, *, gap: float | None = None) -> list[tuple[int, float]]:
+def power_curve(inputs: asking.PlanInputs, *, gap: float | None = None) -> list[tuple[int, float]]:
     """Judgements of all samples together, and the power that they buy, up to twice what the plan needs. ``gap``: of
     another truth, with the sizes of the plan."""
     question = inputs.filled()
@@ -263,11 +254,11 @@ def power_curve(inputs: PlanInputs, *, gap: float | None = None) -> list[tuple[i
     return [(int(n) * sets, power_of(question, found, int(n))) for n in sizes]
 
 
-def draw_curve(inputs: PlanInputs, plan: Plan, path: Path) -> None:
+def draw_curve(inputs: asking.PlanInputs, plan: Plan, path: Path) -> None:
     """Write the power curve of the plan's gap, and of a half and one and a half of it, as png, svg or pdf. Raises
     PlanError."""
     if path.suffix.lower() not in ENDINGS:
-        raise PlanError(f"a power curve is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file", where=path)
+        raise asking.PlanError(f"a power curve is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file", where=path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -278,7 +269,7 @@ def draw_curve(inputs: PlanInputs, plan: Plan, path: Path) -> None:
     for gap, dashes, colour in styles:
         try:
             points = power_curve(inputs, gap=gap) if gap != plan.gap else power_curve(inputs)
-        except PlanError:
+        except asking.PlanError:
             continue  # one and a half of the gap may be more than is possible
         x, y = zip(*points, strict=True)
         axes.plot(x, y, dashes, color=colour, label=f"gap {100 * gap:.3g} points", linewidth=2)
@@ -300,13 +291,13 @@ def draw_curve(inputs: PlanInputs, plan: Plan, path: Path) -> None:
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
-        raise PlanError(f"the power curve cannot be written to {path}: {error.strerror}") from error
+        raise asking.PlanError(f"the power curve cannot be written to {path}: {error.strerror}") from error
 
 
 _OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "shares": None}
 
 
-def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanError]]:
+def compare_techniques(inputs: asking.PlanInputs) -> tuple[list[Plan], dict[str, asking.PlanError]]:
     """A plan for each technique and setting, the fewest hours first, and why some have none.
 
     With several models, all plans are for a difference between each pair. What belongs to one technique alone (its setting,
@@ -318,8 +309,8 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanEr
     (['SM-Turn', 'PM-SATA-Random'], {})
     """
     plans: list[Plan] = []
-    impossible: dict[str, PlanError] = {}
-    for technique, habits in plannable().items():
+    impossible: dict[str, asking.PlanError] = {}
+    for technique, habits in asking.plannable().items():
         # Self-chats stand under the technique whose setting they are.
         settings = tuple(setting for setting in habits.settings if setting not in habits.same_size) or (None,)
         for setting in settings if recorded_as(technique) == technique else ():
@@ -331,13 +322,15 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanEr
                 gap = inputs.filled().gap if inputs.gap is None else inputs.gap
                 # Pairs under every technique: a test of all models at once says less, and needs fewer.
                 tests = inputs.tests if inputs.method == "liu2023" else "pairs"
-                alone = ask(**{**inputs.model_dump(), "gap": gap, "tests": tests, **update, "judge_agreement": None})
+                alone = asking.ask(
+                    **{**inputs.model_dump(), "gap": gap, "tests": tests, **update, "judge_agreement": None}
+                )
                 # An agreement that chance reaches under this technique is no reason to have no plan of people's answers.
-                helps = inputs.judge_agreement is not None and inputs.judge_agreement > chance_agreement(alone)
+                helps = inputs.judge_agreement is not None and inputs.judge_agreement > asking.chance_agreement(alone)
                 plans.append(
                     plan_study(alone.model_copy(update={"judge_agreement": inputs.judge_agreement}) if helps else alone)
                 )
-            except PlanError as error:
+            except asking.PlanError as error:
                 impossible[f"{technique} {setting or ''}".strip()] = error
     return sorted(plans, key=lambda plan: (plan.hours, plan.cost, plan.title)), impossible
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, JsonValue
 
 from parlai_humaneval._util.data_files import parse_json, read_text, validated
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.planning.inputs import PlanInputs, text_template
 from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.plan import Plan
@@ -116,11 +117,9 @@ def preregistration_of(
     if not isinstance(models, list) or len(models) != question.models:
         count = question.models or 2
         names = ",".join(f"model{number + 1}" for number in range(count))
-        what = f"a preregistration names the {counted(count, 'model')} that are compared"
-        raise PreregistrationError(what, try_=f"add them as `launch` takes them: 'models=[{names}]'")
+        raise PreregistrationError(worded(__file__, "names_models", models=counted(count, "model"), names=names))
     if twice := sorted(_OF_OPTIONS & settings.keys()):
-        what = f"{twice[0]}=… is set by an option of the plan, not by a setting"
-        raise PreregistrationError(what, try_=f"pass it as an option, --{twice[0].replace('_', '-')}")
+        raise PreregistrationError(worded(__file__, "of_options", setting=twice[0], option=twice[0].replace("_", "-")))
     metric = str(settings.get("metric") or next(iter(entry.questions), ""))
     found: dict[str, JsonValue] = {"metric": metric} if metric else {}
     setting = question.setting if question.setting and question.setting in entry.picks else ""
@@ -206,9 +205,7 @@ def read_preregistration(path: Path) -> Preregistration:
     facts = parse_preregistration(block[1], path)
     if facts.digest != digest[0]:
         raise PreregistrationError(
-            f"the facts were changed: their hash is {facts.name}…, and the file says {digest[0][:_SHOWN]}…",
-            where=path,
-            try_="put them back as they were, or write another preregistration",
+            worded(__file__, "facts_changed", facts=facts, digest=digest[0][:_SHOWN]), where=path
         )
     return facts
 

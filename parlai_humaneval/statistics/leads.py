@@ -19,16 +19,7 @@ from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, corrected, deciding, with_once_each
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Row
-from parlai_humaneval.statistics.preference.pairs import (
-    GROUP,
-    METHOD,
-    SOURCE,
-    counted_comparisons,
-    orient_pairs,
-    place_outweighs,
-    position_balanced,
-    wins_of_pairs,
-)
+from parlai_humaneval.statistics.preference import pairs as paired
 from parlai_humaneval.statistics.preference.tests import (
     TurnTest,
     choices_checked,
@@ -107,12 +98,12 @@ def place_effect(group: ComparisonGroup, level: float = 0.95) -> Result | None:
 
 def _gap_by_order(group: ComparisonGroup, test: TurnTest, effect: Result | None, level: float) -> Result | None:
     """The difference of two models with both orders counting alike, where the effect of the place outweighs it."""
-    if effect is None or not place_outweighs(effect, effect.estimate, test.clustered.estimate):
+    if effect is None or not paired.place_outweighs(effect, effect.estimate, test.clustered.estimate):
         return None
     a, b = (group.models.index(model) for model in test.models)
     order = np.sign(group.positions[:, b] - group.positions[:, a])
     gaps = group.turns.chosen[:, a] - group.turns.chosen[:, b]
-    values = position_balanced(np.where(order == 0, np.nan, gaps), order)
+    values = paired.position_balanced(np.where(order == 0, np.nan, gaps), order)
     if values is None:
         return None
     values[order == 0] = gaps[order == 0]  # equal replies, shown once: a tie wherever they stood
@@ -123,7 +114,7 @@ def _gap_by_order(group: ComparisonGroup, test: TurnTest, effect: Result | None,
 
 def places_alike(result: Result) -> Result:
     """``result``, which says of itself that all positions count equally in it."""
-    return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
+    return result.but(method=f"{result.method}, {paired.METHOD}", source=f"{result.source}; {paired.SOURCE}")
 
 
 class LeftOut(Row):
@@ -210,11 +201,11 @@ def leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
     for group in free_for_all_dialogues(tables) if len(tables.turns) else ():
         strengths = plackett_luce(group.chosen, group.turn_workers, positions=group.positions, models=group.models)
         found.extend(_by_strength(Family(FREE_FOR_ALL.name, group.setting, group.metric), group.models, strengths))
-    rows = counted_comparisons(tables) if len(tables.comparisons) else tables.comparisons
-    for key, own in orient_pairs(rows).groupby(list(GROUP), sort=True) if len(rows) else ():
+    rows = paired.counted_comparisons(tables) if len(tables.comparisons) else tables.comparisons
+    for key, own in paired.orient_pairs(rows).groupby(list(paired.GROUP), sort=True) if len(rows) else ():
         technique, setting, kind, metric = map(str, key)
         family = Family(technique, setting, metric, kind)
-        for wins in wins_of_pairs(own, family=family):
+        for wins in paired.wins_of_pairs(own, family=family):
             paper = None if wins.adjusted else wins.paper
             found.append(Lead(family, (wins.model_a, wins.model_b), wins.told, paper))
     rows = tables.segments[finished(tables.segments)] if len(tables.segments) else tables.segments

@@ -120,7 +120,7 @@ Cells = Any  # A series of texts, or an array of numbers of which some may be mi
 
 Numbered = tuple[str | int, ...]
 """Words in which an integer is the place of a row, from 0."""
-What = str | BaseException | Numbered | list[Problem]
+What = str | BaseException | Numbered | Problem | list[Problem]
 
 
 class TableError(HumanevalError, ValueError):

@@ -27,6 +27,7 @@ from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.installing import lacking
 from parlai_humaneval.display.images import IMAGES_FIELD, images_in
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.names import Turn
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
@@ -158,11 +159,7 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
             module = _from_file(beside) if beside.is_file() else importlib.import_module(place)
         function = operator.attrgetter(name)(module)
     except SystemExit as error:
-        raise InvalidValue(
-            f"{place} ends the program when it is imported",
-            where="function",
-            try_='put the code that it runs under `if __name__ == "__main__":`',
-        ) from error
+        raise InvalidValue(worded(__file__, "ends_program", place=place), where="function") from error
     except AttributeError as error:
         # Python's words for it name the module as it is called here; of whatever else lacks something, they are told.
         lacking = isinstance(error.obj, ModuleType) and error.name == name.partition(".")[0]

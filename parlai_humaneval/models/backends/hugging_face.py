@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from parlai.core.opt import Opt
 
 from parlai_humaneval._util.files import json_object_in
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.models.agent.names import is_transformers_5
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.models.zoo.files import expand_home, free_bytes, is_out_of_memory
@@ -121,10 +122,7 @@ def _load_weights(auto: Any, path: str, dtype: Any, **options: Any) -> Any:
     model, loading = auto.from_pretrained(path, output_loading_info=True, **options)
     absent = set(loading["missing_keys"]) & {name for name, _ in model.named_parameters()}
     if absent:
-        raise ZooError(
-            f"{path} lacks {len(absent)} of its model's weights ({min(absent)} …): they would be random",
-            try_="give the folder of the whole model: this may be only a part (an adapter, a body without a head)",
-        )
+        raise ZooError(worded(__file__, "lacks_weights", path=path, number=len(absent), first=min(absent)))
     return model
 
 

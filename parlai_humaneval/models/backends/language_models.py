@@ -25,23 +25,16 @@ from parlai_humaneval.display.images import IMAGES_FIELD, decoded
 from parlai_humaneval.display.text import parted
 from parlai_humaneval.models.agent import dialogue_agent as agents
 from parlai_humaneval.models.agent.names import is_transformers_5
+from parlai_humaneval.models.backends import continuous as batching
 from parlai_humaneval.models.backends import hugging_face, prompting
 from parlai_humaneval.models.backends.base import INFO_FIELD, Heard
-from parlai_humaneval.models.backends.continuous import (
-    SEARCH_OPTIONS,
-    ContinuousBatch,
-    can_grow,
-    generate,
-    search_config,
-    wordless,
-)
 from parlai_humaneval.models.backends.prompting import Content, Wording
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.models.zoo.files import expand_home
 from parlai_humaneval.schema.records import ReplyInfo
 
 COMMON_OPTIONS = frozenset(
-    {*SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", agents.OPTION, "prompt_format", "seed"}
+    {*batching.SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", agents.OPTION, "prompt_format", "seed"}
 )
 
 
@@ -64,7 +57,7 @@ class HuggingFaceAgent(agents.DialogueAgent):
         search: dict[str, dict[str, Any]] = {
             "do_sample": {"help": "Sample words instead of taking the most likely ones", "type": "bool"}
         }
-        for name, (_, wanted) in SEARCH_OPTIONS.items():
+        for name, (_, wanted) in batching.SEARCH_OPTIONS.items():
             is_share = name in ("temperature", "top_p", "repetition_penalty")
             search[name] = {"help": wanted, "type": float if is_share else int}
         return agents.add_group(parser, "How the reply is generated. Default: the model's own settings", search)
@@ -99,12 +92,12 @@ class HuggingFaceAgent(agents.DialogueAgent):
         replies = self._tokens(prompts, chances)
         return [self._message(prompt, tokens) for prompt, tokens in zip(prompts, replies, strict=True)]
 
-    def continuous(self) -> ContinuousBatch | None:
+    def continuous(self) -> batching.ContinuousBatch | None:
         """Replies that requests can join between two words; None: this model, or its search, answers whole batches."""
         has_own_way = type(self).batch_act is not HuggingFaceAgent.batch_act
-        if has_own_way or not can_grow(self.pretrained, self._config):
+        if has_own_way or not batching.can_grow(self.pretrained, self._config):
             return None
-        return ContinuousBatch(self.pretrained, self._config, self._is_over, self._prompt_key, self._message)
+        return batching.ContinuousBatch(self.pretrained, self._config, self._is_over, self._prompt_key, self._message)
 
     def reply(self, dialogue: Sequence[agents.Line], rng: random.Random) -> str:
         played = prompting.Played(self.persona, self.partner_persona)
@@ -112,7 +105,7 @@ class HuggingFaceAgent(agents.DialogueAgent):
         return self._spoken(self._tokens([prompt], [rng])[0])
 
     def _tokens(self, prompts: Sequence[Sequence[int]], chances: Sequence[random.Random]) -> list[list[int]]:
-        return generate(self.pretrained, self._config, prompts, chances, self._is_over)
+        return batching.generate(self.pretrained, self._config, prompts, chances, self._is_over)
 
     def _is_over(self, text: str) -> bool:
         both = parted(self._form.begun + text)  # what ends a reply ends no thoughts
@@ -135,8 +128,8 @@ class HuggingFaceAgent(agents.DialogueAgent):
 
     def _prepare(self, opt: Opt) -> tuple[prompting.PromptFormat, Any, int | None, int | None]:
         form = self.prompt_format(opt)
-        config = search_config(
-            self.pretrained, {name: opt.get(name) for name in (*SEARCH_OPTIONS, "do_sample")}, form.turn_ends
+        config = batching.search_config(
+            self.pretrained, {name: opt.get(name) for name in (*batching.SEARCH_OPTIONS, "do_sample")}, form.turn_ends
         )
         limit = agents.history_limit(opt.get(agents.OPTION))
         limits = [most for most in (self.pretrained.context, opt.get("max_context")) if most is not None]
@@ -154,7 +147,7 @@ class HuggingFaceAgent(agents.DialogueAgent):
     def _written(self, tokens: Sequence[int]) -> str:
         """The text of generated tokens: up to the first special one that marks no thoughts, those at its start aside."""
         tokenizer = self.pretrained.tokenizer
-        special = wordless(tokenizer)
+        special = batching.wordless(tokenizer)
         words = takewhile(lambda token: token not in special, dropwhile(special.__contains__, tokens))
         return f"{self._form.begun}{tokenizer.decode(list(words))}"
 

@@ -16,6 +16,7 @@ from parlai.core.opt import Opt
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 
 Words = tuple[str, ...]
@@ -81,11 +82,7 @@ class RandomReplies:
     def __init__(self, path: Path) -> None:
         dialogues = [dialogue.texts for dialogue in load_dialogues(path)]
         if len(dialogues) < 2:
-            raise DataError(
-                "contains only one dialogue, but the words that distort a reply come from another one",
-                where=path,
-                try_="give a file with two or more (in ParlAI's text format, “episode_done:True” ends a dialogue)",
-            )
+            raise DataError(worded(__file__, "other_dialogues"), where=path)
         self.distorter = Distorter(dialogues)
         self.replies = [(number, text) for number, texts in enumerate(dialogues) for text in texts[1:]]
         try:

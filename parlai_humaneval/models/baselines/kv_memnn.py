@@ -23,6 +23,7 @@ from torch.nn import functional
 
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.dialogue import split_persona
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.models.agent.dialogue_agent import add_options
 
 FIRST_SHARPNESS = 10.0
@@ -276,10 +277,7 @@ class KvMemnnAgent(TorchRankerAgent):
             return
         self.fixed_candidates = self.memory.candidates()
         if not self.fixed_candidates:
-            raise InvalidValue(
-                "a memory network that was not trained yet has no replies to choose from",
-                try_="train it with --candidates batch --eval-candidates batch, or set --fixed-candidates-path",
-            )
+            raise InvalidValue(worded(__file__, "no_memory"))
         self.num_fixed_candidates = len(self.fixed_candidates)
         vectors = self.vectorize_fixed_candidates(self.fixed_candidates)
         device = next(self.model.parameters()).device

@@ -25,6 +25,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval.dialogues.dialogue import OWN, PARTNERS, Dialogue, persona_line
 from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.models.agent.isolation import silent_parlai
 from parlai_humaneval.models.agent.names import UnknownOptions, parse
 from parlai_humaneval.models.pool.loading import device_options
@@ -41,16 +42,11 @@ def read_folds(prefix: str) -> Folds:
     found = {fold: _file(prefix, fold) for fold in ("train", "valid", "test")}
     train = found["train"] or (Path(prefix) if Path(prefix).is_file() else None)
     if train is None:
-        raise DataError(
-            f"{prefix}_train.*: there is no such file",
-            try_=f"put dialogues for training there and, if you have more, others in {prefix}_valid.* and "
-            f"{prefix}_test.*",
-        )
+        raise DataError(worded(__file__, "no_training_file", prefix=prefix))
     folds = {"train": load_dialogues(train)}
     if found["valid"] is None:
         if len(folds["train"]) < 2:
-            what = "one dialogue is not enough"
-            raise DataError(what, where=train, try_="add one: training and validation need one each")
+            raise DataError(worded(__file__, "one_dialogue"), where=train)
         numbered = list(enumerate(folds["train"]))
         folds["train"] = [dialogue for number, dialogue in numbered if number % HELD_OUT]
         folds["valid"] = [dialogue for number, dialogue in numbered if number % HELD_OUT == 0]
@@ -111,11 +107,7 @@ class TrainingError(HumanevalError, ValueError):
 
 def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
     if not options.get("task"):
-        raise TrainingError(
-            "no dialogues for training are named",
-            where=spec.name,
-            try_="pass your own dialogues with --data, or set training.options.task in the zoo file",
-        )
+        raise TrainingError(worded(__file__, "no_task"), where=spec.name)
 
 
 def parser() -> ParlaiParser:
@@ -131,9 +123,7 @@ def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
                 load_teacher_module(task)
         except (ImportError, AttributeError, RuntimeError) as error:
             raise TrainingError(
-                f"ParlAI finds no task “{task}” ({error})",
-                where=f"{spec.name}: task",
-                try_="name one of its tasks, or pass your own dialogues with --data",
+                worded(__file__, "unknown_task", task=task, error=error), where=f"{spec.name}: task"
             ) from error
     try:
         with silent_parlai():
@@ -288,16 +278,14 @@ def plan_training(
 ) -> TrainingPlan:
     """What training ``spec`` means here; a TrainingError for one that is not trained here, or nowhere to put it."""
     if spec.training is None:
-        what = f"{spec.name} has no `training` in its zoo file, so it is not trained here"
-        raise TrainingError(what, try_=f"`parlai-humaneval models check {spec.name}` says how to get it")
+        raise TrainingError(worded(__file__, "not_trained_here", model=spec.name))
     where = spec.options.get("model_file")
     if folder is None and (not isinstance(where, str) or where.startswith(("zoo:", "models:"))):
         raise TrainingError(f"{spec.name} has no `model_file` of its own", try_="name a folder for it with --out")
     made = folder / "model" if folder is not None else Path(expand_home(str(where))).expanduser()
     plan = TrainingPlan(spec, made.absolute(), data, settings or {})
     if "model" not in plan.options():
-        what = "neither options nor training.options name the agent (`model`) to be trained"
-        raise TrainingError(what, where=spec.name)
+        raise TrainingError(worded(__file__, "no_agent_to_train"), where=spec.name)
     return plan
 
 
@@ -324,8 +312,7 @@ def train(
     """Train a model, or go on with it. A TrainingError for wrong options, missing data, or a model that is there."""
     named_task(plan.spec, plan.options())
     if plan.made.exists():
-        what = f"{plan.spec.name} is trained already: {plan.made}"
-        raise TrainingError(what, try_="move that folder away or name another with --out, to train it again")
+        raise TrainingError(worded(__file__, "trained_already", plan=plan))
     folds = read_folds(plan.data) if plan.data is not None else None
     options = {**({key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}), **plan.options()}
     _there(plan, options)
@@ -394,8 +381,7 @@ def _prepare_folder(plan: TrainingPlan, options: Mapping[str, Any]) -> bool:
     noted = plan.work / SETTINGS
     if begun_with := _interrupted(plan):
         if begun_with != settings:
-            what = f"an interrupted training of {plan.spec.name} with other options is in {plan.work}"
-            raise TrainingError(what, try_="use the same options to continue, or remove that folder to start again")
+            raise TrainingError(worded(__file__, "interrupted", plan=plan))
         return True
     if noted.exists():  # it ended before anything was learned; its dictionary may be of other data
         shutil.rmtree(plan.work)

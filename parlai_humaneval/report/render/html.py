@@ -16,15 +16,8 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from parlai_humaneval.report import facts as telling
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.facts import (
-    data_words,
-    excluded_table,
-    facts_tables,
-    qualifying,
-    raters_line,
-    raters_words,
-)
 from parlai_humaneval.report.registry import first_table
 from parlai_humaneval.report.render.figures import to_svg
 from parlai_humaneval.report.section import Section, Summary
@@ -348,14 +341,14 @@ def to_html(document: Document, *, files: Files | None = None, on_figure: Step |
             across=draw.table(across) if across.rows else None,
             in_sight=len(answers) <= ANSWERS_IN_SIGHT,
             sentence=document.sentence(),
-            qualifying=qualifying(facts, answers, document.in_short()),
-            raters_line=raters_line(facts),
+            qualifying=telling.qualifying(facts, answers, document.in_short()),
+            raters_line=telling.raters_line(facts),
             folds=draw.folds(document),
             figures_in_sight=FIGURES_IN_SIGHT,
-            data_words=data_words(facts),
-            raters_words=raters_words(facts),
-            facts_tables=[draw.table(table) for table in facts_tables(facts)],
-            excluded=None if facts.excluded is None else draw.table(excluded_table(facts.excluded)),
+            data_words=telling.data_words(facts),
+            raters_words=telling.raters_words(facts),
+            facts_tables=[draw.table(table) for table in telling.facts_tables(facts)],
+            excluded=None if facts.excluded is None else draw.table(telling.excluded_table(facts.excluded)),
             references=references_of(document),
             files=draw.files,
             rows_named=ROWS_NAMED,

@@ -17,16 +17,7 @@ from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row
 from parlai_humaneval.statistics.core.two_way import shared_by
-from parlai_humaneval.statistics.preference.pairs import (
-    GROUP,
-    ModelOutcome,
-    PairOutcome,
-    counted_comparisons,
-    first_shown,
-    model_wins,
-    orient_pairs,
-    wins_of_pairs,
-)
+from parlai_humaneval.statistics.preference import pairs as paired
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder
 from parlai_humaneval.statistics.ranking.plackett_luce import oriented_strengths
@@ -55,11 +46,11 @@ class ComparedRow(Row):
         return Family(self.technique, self.setting, self.metric, KINDS.get(self.kind, self.kind))
 
 
-class ComparedPair(PairOutcome, conclusions.WonPair, ComparedRow):
+class ComparedPair(paired.PairOutcome, conclusions.WonPair, ComparedRow):
     """Two models under one metric. ``both_bad``: None where raters could not say so."""
 
 
-class ComparedModel(ModelOutcome, ComparedRow):
+class ComparedModel(paired.ModelOutcome, ComparedRow):
     """One model against all its opponents; ``strength`` is that of Bradley and Terry, relative to the mean.
 
     ``strength_note``: with which models it can be compared where that is not with all, or why there is none.
@@ -216,17 +207,17 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
 
     Comparisons of a rater who rated somebody else's dialogue again are left to the section on agreement.
     """
-    rows = counted_comparisons(tables)
+    rows = paired.counted_comparisons(tables)
     if rows.empty:
         return None
-    rows = orient_pairs(rows)
+    rows = paired.orient_pairs(rows)
     asked = tables.turns[["technique", "setting", "metric"]].fillna("").astype(str).drop_duplicates().to_numpy()
     section = Comparisons(pairs=[], models=[], first_shown=[], reuse=[])
     section.told_elsewhere = [Family(*map(str, question))._replace(question=KINDS["turn"]) for question in asked]
-    for key, of_group in rows.groupby(list(GROUP), sort=True):
-        group = dict(zip(GROUP, map(str, key), strict=True))
+    for key, of_group in rows.groupby(list(paired.GROUP), sort=True):
+        group = dict(zip(paired.GROUP, map(str, key), strict=True))
         family = ComparedRow(**group).group
-        wins = wins_of_pairs(of_group, family=family, level=options.level, seed=options.seed)
+        wins = paired.wins_of_pairs(of_group, family=family, level=options.level, seed=options.seed)
         for pair in wins:
             # Only a verdict has a button for it; of turns in which no reply was chosen it is not known why.
             both_bad = pair.both_bad if pair.both_bad or group["kind"] == "verdict" else None
@@ -240,7 +231,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
             counts = {"dialogues": times.size(), "judgements": times.sum(), "mean": times.mean(), "most": times.max()}
             of_models = pd.DataFrame(counts).reset_index(names="model").to_dict("records")
             section.reuse += [Reuse.of(group, of_model) for of_model in of_models]
-        result = first_shown(of_group, level=options.level)
+        result = paired.first_shown(of_group, level=options.level)
         section.first_shown += [FirstShown(**group, result=result)] if result.n else []
     decided = decided_designs(tables)
     told = {
@@ -261,7 +252,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
 
 
 def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str], options: Options) -> None:
-    standings = model_wins(rows, level=options.level)
+    standings = paired.model_wins(rows, level=options.level)
     if len(standings) < 3:
         return
     # Pairs that stem from turns of more models are no such pairs: their replies were chosen from all of them at once.

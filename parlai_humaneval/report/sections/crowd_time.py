@@ -8,19 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval.report import views
 from parlai_humaneval.report.section import Options, Section, told
-from parlai_humaneval.report.views import (
-    Curve,
-    CurveFigure,
-    DataTable,
-    Figure,
-    Method,
-    interval_figures,
-    look,
-    method,
-    shown,
-    table,
-)
 from parlai_humaneval.statistics.core.formatting import seconds_words, with_article
 from parlai_humaneval.statistics.core.means import t_test
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
@@ -88,10 +77,10 @@ class CrowdTime(Section):
     spent: list[time.TimeSpent]
     pairs: list[PairTime] = Field(default_factory=list)
 
-    def data_tables(self) -> list[DataTable]:
-        return shown(table("crowd_time_spent", self.spent), table("crowd_time_pairs", self.pairs))
+    def data_tables(self) -> list[views.DataTable]:
+        return views.shown(views.table("crowd_time_spent", self.spent), views.table("crowd_time_pairs", self.pairs))
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         units = []
         for spent in self.spent:
             known = ", ".join(filter(None, (spent.technique, spent.setting)))
@@ -101,11 +90,11 @@ class CrowdTime(Section):
             if pair.curve_p:
                 groups.setdefault(pair.title, []).append(pair)
         curves = [_curves(place, *group) for place, group in enumerate(groups.items(), start=1)]
-        return [*interval_figures(**look("crowd_time_spent"), results=units), *curves]
+        return [*views.interval_figures(**views.look("crowd_time_spent"), results=units), *curves]
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         of_pairs = ("time_to_significance", "allowing_for_looks", "sd_over_chunks") if self.pairs else ()
-        return [method("crowd_time", name) for name in ("rater_time", *of_pairs)]
+        return [views.method("crowd_time", name) for name in ("rater_time", *of_pairs)]
 
 
 def build(tables: Tables, options: Options) -> CrowdTime | None:
@@ -190,11 +179,11 @@ def _last(p_values: Floats) -> float:
     return float(p_values[-1]) if p_values.size else 1.0
 
 
-def _curves(place: int, words: str, pairs: list[PairTime]) -> CurveFigure:
-    shown = sorted(pairs, key=lambda pair: pair.curve_p[-1])[:MOST_CURVES]
-    more = f" ({len(shown)} of {len(pairs)} pairs, the clearest)" if len(shown) < len(pairs) else ""
+def _curves(place: int, words: str, pairs: list[PairTime]) -> views.CurveFigure:
+    clearest = sorted(pairs, key=lambda pair: pair.curve_p[-1])[:MOST_CURVES]
+    more = f" ({len(clearest)} of {len(pairs)} pairs, the clearest)" if len(clearest) < len(pairs) else ""
     curves = (
-        Curve(name=f"{pair.model_a} against {pair.model_b}", x=tuple(pair.curve_hours), y=tuple(pair.curve_p))
-        for pair in shown
+        views.Curve(name=f"{pair.model_a} against {pair.model_b}", x=tuple(pair.curve_hours), y=tuple(pair.curve_p))
+        for pair in clearest
     )
-    return CurveFigure(**look("crowd_time_p", f"_{place}", words=words, more=more), curves=tuple(curves))
+    return views.CurveFigure(**views.look("crowd_time_p", f"_{place}", words=words, more=more), curves=tuple(curves))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from parlai_humaneval.report import views
 from parlai_humaneval.report.section import Options, Section, say, sentence
+from parlai_humaneval.statistics.core import rows as cells
 from parlai_humaneval.statistics.core.clustered import FEW_CLUSTERS, MIN_CLUSTERS
 from parlai_humaneval.statistics.core.clustering_effects import (
     design_effect,
@@ -21,7 +22,6 @@ from parlai_humaneval.statistics.core.clustering_effects import (
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, interval_keys
 from parlai_humaneval.statistics.core.two_way import by_both
 from parlai_humaneval.statistics.ratings.correlations import (
     LEAST_ICC,
@@ -56,7 +56,7 @@ OVER_PAIRS = (
 """What a measure has as the median over its pairs of models."""
 
 
-class MeasureRow(Row):
+class MeasureRow(cells.Row):
     """One question of the study; ``group``: the models that stood side by side, where several groups of models were asked
     it.
 
@@ -73,33 +73,33 @@ class MeasureRow(Row):
     all answers were independent.
     """
 
-    source: Name
-    technique: Name
-    setting: Name
-    metric: Annotated[str, Column("Measure", table=EVERY)]
-    group: Annotated[str, Column("Models", table=EVERY)]
-    n: Annotated[int, Column("Answers")]
-    n_workers: Count
-    effective_workers: Annotated[Score, Column("Effective workers")]
-    variance_ratio: Annotated[Score, Column("Ratio of variances")]
-    icc_for_planning: Annotated[Score, Column("ICC for plan")]
-    icc_for_planning_low: Annotated[Score, Column("from")]
-    icc_for_planning_high: Annotated[Score, Column("to")]
-    dialogue_icc_for_planning: Annotated[Score, Column("ICC of dialogues for plan")]
+    source: cells.Name
+    technique: cells.Name
+    setting: cells.Name
+    metric: Annotated[str, cells.Column("Measure", table=cells.EVERY)]
+    group: Annotated[str, cells.Column("Models", table=cells.EVERY)]
+    n: Annotated[int, cells.Column("Answers")]
+    n_workers: cells.Count
+    effective_workers: Annotated[Score, cells.Column("Effective workers")]
+    variance_ratio: Annotated[Score, cells.Column("Ratio of variances")]
+    icc_for_planning: Annotated[Score, cells.Column("ICC for plan")]
+    icc_for_planning_low: Annotated[Score, cells.Column("from")]
+    icc_for_planning_high: Annotated[Score, cells.Column("to")]
+    dialogue_icc_for_planning: Annotated[Score, cells.Column("ICC of dialogues for plan")]
     dialogue_icc_for_planning_low: Score
-    dialogue_icc_for_planning_high: Annotated[Score, Column("at most")]
-    unit: Annotated[Unit, Column("Unit of gaps")]
-    detectable_gap: Annotated[Score, Column("Detectable gap")]
-    detectable_gap_largest: Annotated[Score, Column("Gap of the least sure pair")]
-    detectable_gap_independent: Annotated[Score, Column("Gap if independent")]
-    n_dialogues: Annotated[int, Column(table=LIKENESS)]
-    per_worker: Annotated[Score, Column("Answers a worker (Σn²/Σn)", table=LIKENESS)]
+    dialogue_icc_for_planning_high: Annotated[Score, cells.Column("at most")]
+    unit: Annotated[Unit, cells.Column("Unit of gaps")]
+    detectable_gap: Annotated[Score, cells.Column("Detectable gap")]
+    detectable_gap_largest: Annotated[Score, cells.Column("Gap of the least sure pair")]
+    detectable_gap_independent: Annotated[Score, cells.Column("Gap if independent")]
+    n_dialogues: Annotated[int, cells.Column(table=LIKENESS)]
+    per_worker: Annotated[Score, cells.Column("Answers a worker (Σn²/Σn)", table=LIKENESS)]
     per_dialogue: Score
-    by_worker: Annotated[Result, Estimate("ICC, worker", name="icc_worker", table=LIKENESS)]
-    by_dialogue: Annotated[Result, Column("ICC, dialogue", name="icc_dialogue", path="estimate", table=LIKENESS)]
-    design_effect: Annotated[Score, Column("Design effect of the mean", table=LIKENESS)]
+    by_worker: Annotated[Result, cells.Estimate("ICC, worker", name="icc_worker", table=LIKENESS)]
+    by_dialogue: Annotated[Result, cells.Column("ICC, dialogue", name="icc_dialogue", path="estimate", table=LIKENESS)]
+    design_effect: Annotated[Score, cells.Column("Design effect of the mean", table=LIKENESS)]
     design_effect_dialogue: Score
-    effective_n: Annotated[Score, Column("Effective answers", "count", table=LIKENESS)]
+    effective_n: Annotated[Score, cells.Column("Effective answers", "count", table=LIKENESS)]
     levels: bool
     judged_both: Score
     sentence: str
@@ -110,7 +110,7 @@ class MeasureRow(Row):
         return _name_of(self, self.group)
 
 
-class GapRow(Row):
+class GapRow(cells.Row):
     """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
 
     ``clustered``: the mean gap, tested against 0 by worker (by worker and dialogue, where several workers judged the same
@@ -121,32 +121,34 @@ class GapRow(Row):
     ``effective_workers``: (Σn)²/Σn². ``icc_for_planning``, ``dialogue_icc_for_planning``: as in the measure's row.
     """
 
-    source: Name
-    technique: Name
-    setting: Name
-    metric: Annotated[str, Column("Measure")]
-    model_a: Annotated[str, Column("A")]
-    model_b: Annotated[str, Column("B")]
-    n_workers: Annotated[int, Column("Answers", "count", name="n", of="clustered", path="n"), Column()]
-    effective_workers: Annotated[float, Column("Effective workers")]
-    unit: Annotated[Unit, Column("Unit")]
+    source: cells.Name
+    technique: cells.Name
+    setting: cells.Name
+    metric: Annotated[str, cells.Column("Measure")]
+    model_a: Annotated[str, cells.Column("A")]
+    model_b: Annotated[str, cells.Column("B")]
+    n_workers: Annotated[int, cells.Column("Answers", "count", name="n", of="clustered", path="n"), cells.Column()]
+    effective_workers: Annotated[float, cells.Column("Effective workers")]
+    unit: Annotated[Unit, cells.Column("Unit")]
     clustered: Annotated[
         Result,
-        Column("Gap seen (A − B)", name="gap", path="estimate"),
-        Column("Standard error", name="standard_error", path="details.standard_error"),
+        cells.Column("Gap seen (A − B)", name="gap", path="estimate"),
+        cells.Column("Standard error", name="standard_error", path="details.standard_error"),
     ]
-    standard_error_independent: Annotated[Score, Column("if independent")]
-    variance_ratio: Annotated[Score, Column("Ratio of variances")]
+    standard_error_independent: Annotated[Score, cells.Column("if independent")]
+    variance_ratio: Annotated[Score, cells.Column("Ratio of variances")]
     per_worker: Score
     judged_both: float
     icc: Annotated[
         Result | None,
-        Column("ICC for plan", name="icc_for_planning", path="estimate"),
-        interval_keys("icc_for_planning", "icc_for_planning")[1:],
+        cells.Column("ICC for plan", name="icc_for_planning", path="estimate"),
+        cells.interval_keys("icc_for_planning", "icc_for_planning")[1:],
     ]
-    dialogue_icc: Annotated[Result | None, interval_keys("dialogue_icc_for_planning", "dialogue_icc_for_planning")]
-    detectable_gap: Annotated[Score, Column("Detectable gap")]
-    detectable_gap_independent: Annotated[Score, Column("if independent")]
+    dialogue_icc: Annotated[
+        Result | None, cells.interval_keys("dialogue_icc_for_planning", "dialogue_icc_for_planning")
+    ]
+    detectable_gap: Annotated[Score, cells.Column("Detectable gap")]
+    detectable_gap_independent: Annotated[Score, cells.Column("if independent")]
 
     @property
     def standard_error(self) -> Score:

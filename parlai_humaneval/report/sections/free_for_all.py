@@ -18,17 +18,8 @@ from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Name, Row, p_columns
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
+from parlai_humaneval.statistics.ranking import order as ordering
 from parlai_humaneval.statistics.ranking.fit import strength_note
-from parlai_humaneval.statistics.ranking.order import (
-    MEMORY,
-    ModelOrder,
-    ScoreRange,
-    StabilityPoint,
-    not_compared,
-    ranking_agreement,
-    score_ranges,
-    stability_curves,
-)
 from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce, strength_tests
 from parlai_humaneval.statistics.ranking.trueskill import Skill, free_for_all_ratings
 from parlai_humaneval.tables.build import Tables
@@ -80,7 +71,7 @@ class FreeForAllModel(OfQuestion):
         Column("μ − 3σ", name="score", path="score"),
     ]
     ranges: Annotated[
-        ScoreRange,
+        ordering.ScoreRange,
         Column("Order, median", name="order_middle", path="order_middle"),
         Column("Order from", name="order_low", path="order_low"),
         Column("Order to", name="order_high", path="order_high"),
@@ -146,7 +137,7 @@ class PositionRow(OfQuestion):
     pull: Annotated[Result, Estimate(ends="ci"), Column("p, clustered", "p", name="p_value", path="p_value")]
 
 
-class StabilityRow(StabilityPoint, OfQuestion):
+class StabilityRow(ordering.StabilityPoint, OfQuestion):
     """The same, of one question."""
 
 
@@ -220,7 +211,7 @@ class FreeForAllSection(Section):
 
     def methods(self) -> list[views.Method]:
         names = ("points_and_trueskill", "order_sensitivity", "bootstrap_of_trueskill", "strengths", "stability")
-        ours = (views.method("free_for_all", name, memory=MEMORY) for name in names)
+        ours = (views.method("free_for_all", name, memory=ordering.MEMORY) for name in names)
         return [*ours, *conclusions.holm_methods(row.test for row in self.tests)]
 
 
@@ -243,13 +234,13 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     mu, sigma = free_for_all_ratings(group.points, tolerance=TOLERANCE)
     skills = [Skill(float(m), float(s)) for m, s in zip(mu[0], sigma[0], strict=True)]
     scores = np.array([skill.score for skill in skills])
-    ranges = score_ranges(group.points, group.workers, **options.bootstrap)
+    ranges = ordering.score_ranges(group.points, group.workers, **options.bootstrap)
     strengths = plackett_luce(
         group.chosen, group.turn_workers, positions=group.positions, models=group.models, level=options.level
     )
     estimates = [result.estimate for result in strengths.models]
     of_models = (dict(zip(group.models, values, strict=True)) for values in (scores.tolist(), estimates))
-    agreement = ranking_agreement(*of_models)
+    agreement = ordering.ranking_agreement(*of_models)
     # A model that did not take part has no points, and a rank that nobody asks for.
     dialogue_ranks = np.where(np.isnan(group.points), np.nan, ranks_of(np.nan_to_num(group.points, nan=-1.0)))
     # TrueSkill knows a model by those that it met; strengths allow for who they were.
@@ -284,7 +275,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     ]
     models.sort(key=lambda row: (row.rank, order.names.index(row.model) if by_strength else 0, row.model))
     limits, cube = group.points_in_first_turns(MOST_LIMITS)
-    curves = stability_curves(cube, scores, turns=limits, samples=SAMPLES, seed=options.seed)
+    curves = ordering.stability_curves(cube, scores, turns=limits, samples=SAMPLES, seed=options.seed)
     row = GroupRow(
         **where,
         n_dialogues=len(group.points),
@@ -362,7 +353,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
 
 
 def _verdict(
-    group: GroupRow, models: Sequence[FreeForAllModel], tests: Sequence[FreeForAllPair], order: ModelOrder
+    group: GroupRow, models: Sequence[FreeForAllModel], tests: Sequence[FreeForAllPair], order: ordering.ModelOrder
 ) -> str:
     first, tops = models[0], order.first(order.names)
     lines = [row.line() for row in tests]
@@ -377,7 +368,7 @@ def _verdict(
         order=order,
         tops=tops,
         unordered=order.unordered(tops),
-        not_compared=not_compared,
+        not_compared=ordering.not_compared,
         # Of equal points TrueSkill gives the model in the middle of its list a little more.
         alike=[row.model for row in models if first.ranges.middle - row.ranges.middle < SAME_SCORE],
         one=one,
@@ -392,7 +383,7 @@ def _verdict(
     )
 
 
-def _curve(points: Sequence[StabilityPoint], limit: int | None) -> views.Curve:
+def _curve(points: Sequence[ordering.StabilityPoint], limit: int | None) -> views.Curve:
     shown = [point for point in points if point.turns == limit]
     name = "all turns" if limit is None else "first turn" if limit == 1 else f"first {limit} turns"
     return views.Curve(

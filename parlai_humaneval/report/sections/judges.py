@@ -15,16 +15,7 @@ import pandas as pd
 
 from parlai_humaneval.report import views
 from parlai_humaneval.report.section import Options, Section, say
-from parlai_humaneval.report.sections.agreement import (
-    MOST_LABELS,
-    Judged,
-    Scale,
-    Source,
-    alpha_of,
-    of_several,
-    questions,
-    same_and_kappa,
-)
+from parlai_humaneval.report.sections import agreement as agreeing
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import clustered_mean
@@ -83,9 +74,9 @@ class AgreementRow(JudgedRow):
     anybody with one answer for each thing could agree with these people. ``difference``: of ratings, the judge minus people.
     """
 
-    source: Source
+    source: agreeing.Source
     what: Annotated[str, Column()]
-    scale: Scale
+    scale: agreeing.Scale
     n: Annotated[int, Column("Pairs")]
     n_dialogues: int
     same: Annotated[Result, _ends_last("Agree", "share", "percent")]
@@ -260,7 +251,7 @@ class Matched:
     """What a judge and people answered about the same things: rows of :class:`~.rated_things.Judged` of either."""
 
     judge: str
-    question: Judged
+    question: agreeing.Judged
     by_judge: pd.DataFrame
     by_people: pd.DataFrame
 
@@ -285,7 +276,7 @@ def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:
         by_judges = by_judges.assign(worker_id=_JUDGE + by_judges["worker_id"])
         known = list(by_people.columns.intersection(by_judges.columns))
         together[name] = pd.concat([by_people, by_judges[known]], ignore_index=True)
-    for question in questions(Tables(dialogues=people.dialogues, **together)):
+    for question in agreeing.questions(Tables(dialogues=people.dialogues, **together)):
         is_judge = question.rows["worker"].str.startswith(_JUDGE).astype(bool)
         by_people = question.rows[~is_judge].drop_duplicates(["thing", "worker"])
         for judge, rows in question.rows[is_judge].groupby("worker", sort=True):
@@ -298,7 +289,7 @@ def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:
 def _agreement(one: Matched, options: Options) -> AgreementRow:
     question, pairs = one.question, one.pairs
     labels, dialogues = pd.concat([pairs["label"], pairs["judged"]]), pairs["dialogue"]
-    few = labels.nunique() <= MOST_LABELS
+    few = labels.nunique() <= agreeing.MOST_LABELS
     apart = (pairs["judged"] - pairs["label"]).to_numpy(dtype=float)
     name = f"{question.what}: {one.judge} − people"
     return AgreementRow.of(
@@ -307,9 +298,9 @@ def _agreement(one: Matched, options: Options) -> AgreementRow:
         n=len(pairs),
         n_things=int(pairs["thing"].nunique()),
         n_dialogues=int(dialogues.nunique()),
-        **same_and_kappa(pairs["judged"], pairs["label"], dialogues, options, few=few),
+        **agreeing.same_and_kappa(pairs["judged"], pairs["label"], dialogues, options, few=few),
         # Each pair of answers is a thing of its own here, so that α is of pairs, as κ is.
-        alpha=alpha_of(question.scale, [*range(len(pairs))] * 2, labels, dialogues, options),
+        alpha=agreeing.alpha_of(question.scale, [*range(len(pairs))] * 2, labels, dialogues, options),
         difference=clustered_mean(apart, dialogues, name=name, null=0.0, level=options.level, cluster="dialogue")
         if question.scale == "interval"
         else None,
@@ -322,7 +313,7 @@ def _agreement_of_people(one: Matched, options: Options) -> dict[str, object]:
     twice = rows[rows["thing"].duplicated(keep=False).to_numpy(dtype=bool)]
     if twice.empty:
         return dict.fromkeys(("people_same", "people_kappa", "people_alpha", "ceiling")) | {"people_things": 0}
-    people = of_several(twice, one.question.scale, options)
+    people = agreeing.of_several(twice, one.question.scale, options)
     most = cluster_sums(people.counts.max(axis=1), people.counts.sum(axis=1), people.dialogues)
     ceiling = None if people.kappa is None else _plain(clustered_share(most, name="ceiling", cluster="dialogue"))
     agreed = {f"people_{name}": getattr(people, name) for name in ("same", "kappa", "alpha")}
@@ -348,7 +339,7 @@ def _pairs(one: Matched, options: Options) -> Iterator[JudgedPair]:
             model_b=model_b,
             n=len(answers),
             n_things=len(rows),
-            **same_and_kappa(answers["judged"], answers["label"], answers["dialogue"], options),
+            **agreeing.same_and_kappa(answers["judged"], answers["label"], answers["dialogue"], options),
             **_rates(rows, (rows["judged"] + 1) / 2, (rows["label"] + 1) / 2, "difference", options),
         )
 

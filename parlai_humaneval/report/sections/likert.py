@@ -10,20 +10,10 @@ from pydantic import Field
 
 from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, say, sentence
+from parlai_humaneval.statistics.core import rows as cells
 from parlai_humaneval.statistics.core.means import clustered_difference, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    FAMILY,
-    AskedRow,
-    Column,
-    Estimate,
-    Key,
-    Name,
-    Row,
-    once_columns,
-    p_columns,
-)
 from parlai_humaneval.statistics.preference.win_rates import effective_win_test
 from parlai_humaneval.statistics.ranking.order import EQUAL
 from parlai_humaneval.statistics.ratings import likert
@@ -33,13 +23,15 @@ from parlai_humaneval.tables.choices import ComparisonGroup
 from parlai_humaneval.techniques.registry import with_trait
 
 OF_PAIRS = ("difference_of_two_models", "effective_win_rate")
-EFFECTIVE = Estimate("Superiority of A (effective win rate)", "share", name="effective_win_rate", ends="effective")
+EFFECTIVE = cells.Estimate(
+    "Superiority of A (effective win rate)", "share", name="effective_win_rate", ends="effective"
+)
 
 
-class LikertRow(AskedRow):
+class LikertRow(cells.AskedRow):
     """Ratings of one technique, setting, metric and criterion; "" where there is none."""
 
-    criterion: Annotated[str, Column("Criterion")]
+    criterion: Annotated[str, cells.Column("Criterion")]
     reversed: bool
 
     @property
@@ -51,12 +43,12 @@ class LikertRow(AskedRow):
 class LikertModel(LikertRow):
     """A model's mean as it was rated (not reversed); the interval is by worker, and by dialogue where several rated it."""
 
-    model: Name
-    n_workers: Annotated[int, Column("Ratings", name="n", of="mean", path="n"), Column()]
-    mean: Annotated[Result, Estimate(ends="ci")]
-    sd: Annotated[float | None, Column("SD")]
-    minimum: Annotated[float | None, Column("Least")]
-    maximum: Annotated[float | None, Column("Most")]
+    model: cells.Name
+    n_workers: Annotated[int, cells.Column("Ratings", name="n", of="mean", path="n"), cells.Column()]
+    mean: Annotated[Result, cells.Estimate(ends="ci")]
+    sd: Annotated[float | None, cells.Column("SD")]
+    minimum: Annotated[float | None, cells.Column("Least")]
+    maximum: Annotated[float | None, cells.Column("Most")]
 
 
 class LikertPair(LikertRow):
@@ -67,25 +59,25 @@ class LikertPair(LikertRow):
     counting half; its interval and p are clustered. ``…_holm``: corrected over the ``family``.
     """
 
-    model_a: Name
-    model_b: Name
+    model_a: cells.Name
+    model_b: cells.Name
     n_a: int
     n_b: int
     gap: Annotated[
         Result,
-        Estimate(name="difference", ends="ci"),
-        p_columns(after="p_holm"),
-        Key(name="p_worker", path="details.p_by_worker"),
-        FAMILY,
-        once_columns(),
+        cells.Estimate(name="difference", ends="ci"),
+        cells.p_columns(after="p_holm"),
+        cells.Key(name="p_worker", path="details.p_by_worker"),
+        cells.FAMILY,
+        cells.once_columns(),
     ]
     paper: Annotated[
         Result,
-        Key(name="statistic", path="statistic"),
-        p_columns("p_value", "p_value", "p, t test (paper)", "p, t test, Holm", "p_holm"),
+        cells.Key(name="statistic", path="statistic"),
+        cells.p_columns("p_value", "p_value", "p, t test (paper)", "p, t test, Holm", "p_holm"),
     ]
     effective: Annotated[
-        Result, EFFECTIVE, p_columns("p_value", "p_effective", "p, effective", "p, effective, Holm", "p_holm")
+        Result, EFFECTIVE, cells.p_columns("p_value", "p_effective", "p, effective", "p, effective, Holm", "p_holm")
     ]
 
     @property
@@ -96,31 +88,31 @@ class LikertPair(LikertRow):
         return PairLine.of(*names, self.gap, self.paper.p_value, share=False, fewer_is_better=self.reversed, **tests)
 
 
-class TurnTerm(Row):
+class TurnTerm(cells.Row):
     """A term of the regression of final ratings on per-turn rates; ``model`` "": all models together.
 
     ``ci_low``, ``ci_high`` and ``p_clustered`` are clustered by worker, the others the paper's.
     """
 
-    technique: Name
-    setting: Name
-    model: Annotated[str, Column("Model (none: all)")]
+    technique: cells.Name
+    setting: cells.Name
+    model: Annotated[str, cells.Column("Model (none: all)")]
     clustered: Annotated[
         Result,
-        Column("Term", "text", name="term", path="name"),
-        Estimate("Coefficient", name="estimate", ends="ci"),
-        Column(kind="p", name="p_clustered", path="p_value"),
+        cells.Column("Term", "text", name="term", path="name"),
+        cells.Estimate("Coefficient", name="estimate", ends="ci"),
+        cells.Column(kind="p", name="p_clustered", path="p_value"),
     ]
     paper: Annotated[
         Result,
-        Column("From, classical", name="paper_low", path="ci_low"),
-        Column("To, classical", name="paper_high", path="ci_high"),
-        Column("p, classical", "p", name="p_value", path="p_value"),
-        Column("Dialogues", "count", name="n", of="clustered", path="n"),
+        cells.Column("From, classical", name="paper_low", path="ci_low"),
+        cells.Column("To, classical", name="paper_high", path="ci_high"),
+        cells.Column("p, classical", "p", name="p_value", path="p_value"),
+        cells.Column("Dialogues", "count", name="n", of="clustered", path="n"),
     ]
 
 
-class LikertCombo(Row):
+class LikertCombo(cells.Row):
     """Two models by weighted means of a conversation's turns and its rating, ``w_turn`` : ``w_dialog``.
 
     ``metric``: of turns; ``criterion``: of ratings. ``difference``: mean of A minus mean of B, from 0 to 1 each, with
@@ -128,20 +120,22 @@ class LikertCombo(Row):
     the higher one, equal ones counting half.
     """
 
-    technique: Name
-    setting: Name
-    metric: Annotated[str, Column("Turns")]
-    criterion: Annotated[str, Column("Rating")]
-    w_turn: Annotated[float, Column("Weight of turns")]
-    w_dialog: Annotated[float, Column("of rating")]
-    model_a: Name
-    model_b: Name
+    technique: cells.Name
+    setting: cells.Name
+    metric: Annotated[str, cells.Column("Turns")]
+    criterion: Annotated[str, cells.Column("Rating")]
+    w_turn: Annotated[float, cells.Column("Weight of turns")]
+    w_dialog: Annotated[float, cells.Column("of rating")]
+    model_a: cells.Name
+    model_b: cells.Name
     n_a: int
     n_b: int
-    mean_a: Annotated[float, Column("Mean of A")]
-    mean_b: Annotated[float, Column("Mean of B")]
-    gap: Annotated[Result, Estimate(name="difference", ends="ci"), Column(kind="p", name="p_clustered", path="p_value")]
-    paper: Annotated[Result, Column("p, t test (paper)", "p", name="p_value", path="p_value")]
+    mean_a: Annotated[float, cells.Column("Mean of A")]
+    mean_b: Annotated[float, cells.Column("Mean of B")]
+    gap: Annotated[
+        Result, cells.Estimate(name="difference", ends="ci"), cells.Column(kind="p", name="p_clustered", path="p_value")
+    ]
+    paper: Annotated[Result, cells.Column("p, t test (paper)", "p", name="p_value", path="p_value")]
     effective: Annotated[Result, EFFECTIVE]
 
 
@@ -163,7 +157,7 @@ class Likert(Section):
     def data_tables(self) -> list[views.DataTable]:
         own = [pair.line for pair in self.pairs if pair.technique not in with_trait("sliders")]
         cited = conclusions.to_cite(own, self.of_decided)
-        rows: dict[str, Sequence[Row]] = {"models": self.models, "pairs": self.pairs}
+        rows: dict[str, Sequence[cells.Row]] = {"models": self.models, "pairs": self.pairs}
         rows |= {"turn_weights": self.regression, "combos": self.combos}
         notes = {"pairs": cited}
         return views.shown(*(views.table(f"likert_{of}", rows[of], *notes.get(of, ())) for of in rows))

@@ -14,24 +14,11 @@ from parlai_humaneval._util.arrays import Ints
 from parlai_humaneval.report.conclusions import WonPair, order_of_pairs
 from parlai_humaneval.report.section import Options, Part
 from parlai_humaneval.schema.records import HUMAN
+from parlai_humaneval.statistics.core import rows as cells
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected_fields
 from parlai_humaneval.statistics.core.ranks import rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    FAMILY,
-    Column,
-    Count,
-    Estimate,
-    Key,
-    Name,
-    Row,
-    interval_keys,
-    keys,
-    once_columns,
-    once_keys,
-    p_columns,
-)
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
 from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.statistics.raters.agreement import label_agreement, rating_counts
@@ -47,47 +34,51 @@ from parlai_humaneval.tables.files import dialogue_ids
 from parlai_humaneval.tables.filters import finished, median, unique
 from parlai_humaneval.tables.schema import FEATURES, LABELS
 
-_CLUSTERED = p_columns(label="p (clustered)", holm="p (clustered), Holm")
+_CLUSTERED = cells.p_columns(label="p (clustered)", holm="p (clustered), Holm")
 
 
-class Share(Row):
+class Share(cells.Row):
     """A share with its interval, clustered by worker, and by dialogue where several workers judged the same."""
 
-    result: Annotated[Result, Estimate(name="estimate", ends="ci")]
+    result: Annotated[Result, cells.Estimate(name="estimate", ends="ci")]
 
 
-class LabelCount(Row):
+class LabelCount(cells.Row):
     """What a speaker was taken for; ``taken_for_human`` and ``spotted``: shares of the labels human and bot."""
 
-    n: Annotated[int, Column("Labels")]
-    human: Count
-    unsure: Count
-    bot: Count
-    taken_for_human: Annotated[Share, Key(), Column("Taken for human", "share", path="result.estimate", in_json=False)]
+    n: Annotated[int, cells.Column("Labels")]
+    human: cells.Count
+    unsure: cells.Count
+    bot: cells.Count
+    taken_for_human: Annotated[
+        Share, cells.Key(), cells.Column("Taken for human", "share", path="result.estimate", in_json=False)
+    ]
     spotted: Share
 
 
-class OfModel(Row):
+class OfModel(cells.Row):
     """A row of a model, or of people."""
 
-    model: Name
+    model: cells.Name
 
 
 class _OfLength(OfModel):
-    k: Annotated[int, Column("Exchanges")]
+    k: Annotated[int, cells.Column("Exchanges")]
 
 
 class LengthRow(LabelCount, _OfLength):
     """Labels in segments of ``k`` exchanges."""
 
-    taken_for_human: Annotated[Share, Key(), Estimate("Taken for human", "share", path="result", in_json=False)]
-    spotted: Annotated[Share, Key(), Estimate("Spotted", "share", path="result", in_json=False)]
+    taken_for_human: Annotated[
+        Share, cells.Key(), cells.Estimate("Taken for human", "share", path="result", in_json=False)
+    ]
+    spotted: Annotated[Share, cells.Key(), cells.Estimate("Spotted", "share", path="result", in_json=False)]
 
 
 class SpeakerRow(LabelCount, OfModel):
     """Labels over all lengths, and the share not spotted within so many exchanges (``survival``) with its band."""
 
-    curve: Annotated[dict[str, Result], interval_keys("survival", "survival", path="*")]
+    curve: Annotated[dict[str, Result], cells.interval_keys("survival", "survival", path="*")]
 
     @property
     def not_spotted(self) -> float:
@@ -96,16 +87,16 @@ class SpeakerRow(LabelCount, OfModel):
 
 
 class _Record(OfModel):
-    wins: Annotated[int | None, Column()] = None
-    losses: Annotated[int | None, Column()] = None
-    ties: Annotated[int | None, Column()] = None
+    wins: Annotated[int | None, cells.Column()] = None
+    losses: Annotated[int | None, cells.Column()] = None
+    ties: Annotated[int | None, cells.Column()] = None
     tie_share: float | None = None
-    win_rate: Annotated[Result | None, Estimate("Win rate, mean over opponents", "share", ends="ci")] = None
+    win_rate: Annotated[Result | None, cells.Estimate("Win rate, mean over opponents", "share", ends="ci")] = None
     win_rate_pooled: Annotated[
         Result | None,
-        Estimate("Win rate, pooled", "share"),
-        Column("p (clustered)", "p", name="p_clustered", of="win_rate", path="p_value"),
-        Key(name="p_clustered_pooled", path="p_value"),
+        cells.Estimate("Win rate, pooled", "share"),
+        cells.Column("p (clustered)", "p", name="p_clustered", of="win_rate", path="p_value"),
+        cells.Key(name="p_clustered_pooled", path="p_value"),
     ] = None
 
 
@@ -121,20 +112,22 @@ class SpottedModel(SpeakerRow, _Record):
     """
 
     rank_low: Annotated[
-        int | None, Column("Ranks, segments resampled", "text", name="ranks", of="ranks", in_json=False), Key()
+        int | None,
+        cells.Column("Ranks, segments resampled", "text", name="ranks", of="ranks", in_json=False),
+        cells.Key(),
     ] = None
     rank_high: int | None = None
-    cluster: Annotated[int | None, Column()] = None
+    cluster: Annotated[int | None, cells.Column()] = None
     rank_low_shortest: int | None = None
     rank_high_shortest: int | None = None
     rank: int | None = None
     rank_low_workers: Annotated[
         int | None,
-        Column("Ranks, workers resampled", "text", name="ranks_workers", of="ranks_workers", in_json=False),
-        Key(),
+        cells.Column("Ranks, workers resampled", "text", name="ranks_workers", of="ranks_workers", in_json=False),
+        cells.Key(),
     ] = None
     rank_high_workers: int | None = None
-    cluster_workers: Annotated[int | None, Column("Cluster, workers resampled")] = None
+    cluster_workers: Annotated[int | None, cells.Column("Cluster, workers resampled")] = None
 
     @property
     def ranks(self) -> str | None:
@@ -145,14 +138,14 @@ class SpottedModel(SpeakerRow, _Record):
         return None if self.rank_low_workers is None else f"{self.rank_low_workers}–{self.rank_high_workers}"
 
 
-class _Met(Row):
+class _Met(cells.Row):
     model_a: str
     model_b: str
-    n: Annotated[int, Column("Segments")]
-    wins_a: Count
-    wins_b: Count
-    ties: Count
-    tie_share: Annotated[float, Column("Share of ties", "share")]
+    n: Annotated[int, cells.Column("Segments")]
+    wins_a: cells.Count
+    wins_b: cells.Count
+    ties: cells.Count
+    tie_share: Annotated[float, cells.Column("Share of ties", "share")]
 
 
 class SpottedPair(WonPair, _Met):
@@ -165,14 +158,14 @@ class SpottedPair(WonPair, _Met):
     n_workers: int
     method: Annotated[
         str,
-        Key(),
-        Key(name="statistic", of="paper", path="statistic"),
-        Key(name="p_worker", of="win_rate", path="details.p_by_worker"),
+        cells.Key(),
+        cells.Key(name="statistic", of="paper", path="statistic"),
+        cells.Key(name="p_worker", of="win_rate", path="details.p_by_worker"),
     ]
     notes: list[str]
 
 
-class SurvivalTest(Row):
+class SurvivalTest(cells.Row):
     """Two bots: is one spotted sooner? ``score`` takes judgements for independent; ``clustered``: the same by worker, and
     by dialogue where several workers judged the same. Its estimate, a log hazard ratio, is above 0 where the second of
     ``models`` is spotted sooner; one step from 0, so too small where it is large. ``zhao_sun``: the paper's test;
@@ -180,34 +173,34 @@ class SurvivalTest(Row):
 
     models: Annotated[
         list[str],
-        Key(),
-        Column("A", "text", name="model_a", path="0", in_json=False),
-        Column("B", "text", name="model_b", path="1", in_json=False),
+        cells.Key(),
+        cells.Column("A", "text", name="model_a", path="0", in_json=False),
+        cells.Column("B", "text", name="model_b", path="1", in_json=False),
     ]
     clustered: Annotated[
         Result,
-        Estimate("Log hazard ratio of B", name="log_hazard_ratio", ends="ci"),
+        cells.Estimate("Log hazard ratio of B", name="log_hazard_ratio", ends="ci"),
         _CLUSTERED,
-        FAMILY,
-        once_columns(),
+        cells.FAMILY,
+        cells.once_columns(),
     ]
     score: Annotated[
         Result,
-        p_columns(name="p_value", label="p (score test)", holm="p (score test), Holm"),
-        keys("name", "n", "method", "statistic"),
+        cells.p_columns(name="p_value", label="p (score test)", holm="p (score test), Holm"),
+        cells.keys("name", "n", "method", "statistic"),
     ]
     zhao_sun: Annotated[
         Result,
-        p_columns(name="p_zhao_sun", label="p (Zhao & Sun, the paper's)", holm="p (Zhao & Sun), Holm"),
-        Key(name="statistic_zhao_sun", path="statistic"),
+        cells.p_columns(name="p_zhao_sun", label="p (Zhao & Sun, the paper's)", holm="p (Zhao & Sun), Holm"),
+        cells.Key(name="statistic_zhao_sun", path="statistic"),
     ]
     permutation: Annotated[
-        Result, p_columns(name="p_permutation", label="p (permutation)", holm="p (permutation), Holm")
+        Result, cells.p_columns(name="p_permutation", label="p (permutation)", holm="p (permutation), Holm")
     ]
     notes: list[str]
 
 
-class FeatureRow(Row):
+class FeatureRow(cells.Row):
     """A feature of a bot: its win rate (against other bots, those found the same left out) and its effect.
 
     The estimate of ``clustered`` is the log hazard ratio of being spotted, of one step (worse → same → better), with the
@@ -215,48 +208,50 @@ class FeatureRow(Row):
     independent; ``p_dialogue`` is clustered by dialogue.
     """
 
-    model: Name
-    feature: Annotated[str, Column()]
+    model: cells.Name
+    feature: Annotated[str, cells.Column()]
     better: int
     worse: int
     same: int
-    win_rate: Annotated[Result, Estimate(kind="share", ends="ci")]
+    win_rate: Annotated[Result, cells.Estimate(kind="share", ends="ci")]
     clustered: Annotated[
         Result,
-        Estimate("Effect (log hazard ratio)", name="effect"),
+        cells.Estimate("Effect (log hazard ratio)", name="effect"),
         _CLUSTERED,
-        Column("p (by dialogue)", "p", name="p_dialogue", path="details.p_dialogue"),
-        FAMILY,
-        once_keys(),
-        keys("n", "notes", hazard_ratio="details.hazard_ratio"),
+        cells.Column("p (by dialogue)", "p", name="p_dialogue", path="details.p_dialogue"),
+        cells.FAMILY,
+        cells.once_keys(),
+        cells.keys("n", "notes", hazard_ratio="details.hazard_ratio"),
     ]
-    paper: Annotated[Result, p_columns(name="p_value", label="p (the paper's)", holm="p (the paper's), Holm")]
+    paper: Annotated[Result, cells.p_columns(name="p_value", label="p (the paper's)", holm="p (the paper's), Holm")]
 
 
-class LabelRow(Row):
+class LabelRow(cells.Row):
     """Pairs of raters of the same speaker of whom ``either`` gave the label, and ``both`` did; clustered by dialogue."""
 
     model: str
     label: str
-    agreement: Annotated[Result, interval_keys("share", "ci"), keys(both="details.both", either="details.either")]
+    agreement: Annotated[
+        Result, cells.interval_keys("share", "ci"), cells.keys(both="details.both", either="details.either")
+    ]
 
 
-class StabilityPoint(Row):
+class StabilityPoint(cells.Row):
     """A line of the table of :class:`StabilityCurve`."""
 
-    left_out: Annotated[str, Column("Without")]
-    dialogues: Annotated[int, Column("Dialogues of each pair")]
-    stability: Annotated[float, Column("Most frequent ranking", "share")]
-    as_all: Annotated[float, Column("Ranking of all data", "share")]
+    left_out: Annotated[str, cells.Column("Without")]
+    dialogues: Annotated[int, cells.Column("Dialogues of each pair")]
+    stability: Annotated[float, cells.Column("Most frequent ranking", "share")]
+    as_all: Annotated[float, cells.Column("Ranking of all data", "share")]
 
 
-class SecondsRow(Row):
+class SecondsRow(cells.Row):
     """Median time to judge a segment, of ``kind`` of dialogue and of ``k`` exchanges; None: of any."""
 
-    kind: Annotated[str | None, Key(), Column("Dialogues", "text", of="kinds", in_json=False)]
-    k: Annotated[int | None, Key(), Column("Exchanges", "text", of="exchanges", in_json=False)]
-    n: Annotated[int, Column("Segments")]
-    median_seconds: Annotated[float, Column("Median time", "seconds")]
+    kind: Annotated[str | None, cells.Key(), cells.Column("Dialogues", "text", of="kinds", in_json=False)]
+    k: Annotated[int | None, cells.Key(), cells.Column("Exchanges", "text", of="exchanges", in_json=False)]
+    n: Annotated[int, cells.Column("Segments")]
+    median_seconds: Annotated[float, cells.Column("Median time", "seconds")]
 
     @property
     def kinds(self) -> str:

@@ -11,21 +11,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationError
 
+from parlai_humaneval.report import views
 from parlai_humaneval.report.conclusions import DECIDED, DECIDED_TITLE, best_of_pairs
 from parlai_humaneval.report.facts import decided_designs, questions_in
 from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary, say
-from parlai_humaneval.report.views import (
-    DataTable,
-    Figure,
-    IntervalFigure,
-    IntervalPoint,
-    Method,
-    look,
-    method,
-    points_label,
-    shown,
-    table,
-)
 from parlai_humaneval.statistics.core.formatting import percent, sentence
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
@@ -227,14 +216,14 @@ class Stopping(Section):
             paper=_paper(study, pairs),
         )
 
-    def data_tables(self) -> list[DataTable]:
+    def data_tables(self) -> list[views.DataTable]:
         # Where testing would have said nothing, there are names, and nothing of them.
         peeks = self.peeks if any(peek.better for peek in self.peeks) else []
-        studies, peeked = table("stopping_studies", self.studies), table("stopping_peeks", peeks)
+        studies, peeked = views.table("stopping_studies", self.studies), views.table("stopping_peeks", peeks)
         strengths = table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE)
-        return shown(pairs_table(self.pairs), studies, peeked, strengths)
+        return views.shown(pairs_table(self.pairs), studies, peeked, strengths)
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         return [
             figure
             for place, study in enumerate(self.studies, start=1)
@@ -242,9 +231,9 @@ class Stopping(Section):
             for figure in pairs_figures(f"stopping_pairs_{place}", self.pairs_of(study), study.margin)
         ]
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         names = ("deciding_as_answers_come", "intervals_that_hold_at_all_times", "testing_after_every_worker")
-        return [method("stopping", name, fewest=FEWEST) for name in names]
+        return [views.method("stopping", name, fewest=FEWEST) for name in names]
 
 
 def build(tables: Tables, options: Options) -> Stopping | None:
@@ -386,10 +375,10 @@ def _best(study: DecidedStudy, lines: Sequence[PairLine]) -> Best | None:
     return best.model_copy(update={"leader": leader, "by": BY_CLAIMS, "risk": study.alpha})
 
 
-def pairs_table(pairs: Sequence[DecidedPair], *, while_it_runs: bool = False) -> DataTable:
+def pairs_table(pairs: Sequence[DecidedPair], *, while_it_runs: bool = False) -> views.DataTable:
     """Each pair: what was decided, and what dialogues of the two say. ``while_it_runs``: as a study is watched."""
     levels = " or ".join(percent(level) for level in sorted({pair.level for pair in pairs}))
-    table = table_of(
+    made = table_of(
         "stopping_pairs",
         f"Pairs of models, {'as they stand' if while_it_runs else AFTER}",
         [pair.ahead_first() for pair in pairs],
@@ -397,18 +386,22 @@ def pairs_table(pairs: Sequence[DecidedPair], *, while_it_runs: bool = False) ->
         *([f"Simultaneous coverage of the intervals at all times: {levels}."] if levels else []),
     )
     hidden = ("study", "technique", "setting", "metric", "after") if while_it_runs else ()
-    return table.model_copy(update={"columns": tuple(one for one in table.columns if one.key not in hidden)})
+    return made.model_copy(update={"columns": tuple(one for one in made.columns if one.key not in hidden)})
 
 
-def pairs_figures(key: str, pairs: Sequence[DecidedPair], margin: float) -> list[IntervalFigure]:
+def pairs_figures(key: str, pairs: Sequence[DecidedPair], margin: float) -> list[views.IntervalFigure]:
     """One figure of all pairs that met, on a band of what counts as equal; none where none did."""
     points = tuple(
-        IntervalPoint(label=f"{pair.first} over {pair.second}", estimate=gap, low=low, high=high)
+        views.IntervalPoint(label=f"{pair.first} over {pair.second}", estimate=gap, low=low, high=high)
         for pair in (pair.ahead_first() for pair in pairs if pair.share is not None)
         for gap, low, high in [pair.gap]
     )
-    looks = look("stopping_pairs") | {"key": key, "x_label": points_label(margin), "band": (-margin, margin)}
-    return [IntervalFigure(**looks, points=points)] if points else []
+    looks = views.look("stopping_pairs") | {
+        "key": key,
+        "x_label": views.points_label(margin),
+        "band": (-margin, margin),
+    }
+    return [views.IntervalFigure(**looks, points=points)] if points else []
 
 
 def _about(found: Stopping, study: DecidedStudy) -> list[str]:

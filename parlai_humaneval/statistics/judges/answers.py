@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Objects
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import counted_comparisons, is_turn, orient_pairs
@@ -39,32 +40,19 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
     for name, value, kinds in (("tables", tables, Tables), ("judge", judge, (Tables, str))):
         if not isinstance(value, kinds):
             or_name = ", or the name of the judge in tables" if name == "judge" else ""
-            raise TableError(
-                f"expected Tables, as read_tables(folder) gives them{or_name}, not {type(value).__name__}", where=name
-            )
+            raise TableError(worded(__file__, "no_tables", or_name=or_name, kind=type(value).__name__), where=name)
     if isinstance(judge, str):
         people = _only(tables, lambda rows: ~_is_judge(rows) & rows["worker_id"].ne(judge).to_numpy(dtype=bool))
         judged = _named(tables, judge)
     else:
         people, judged = _only(tables, lambda rows: ~_is_judge(rows)), judge
     if not _workers(people):
-        raise TableError(
-            "no answers by people",
-            where="tables",
-            try_="pass tables with comparisons, turns, ratings or segments that people filled",
-        )
+        raise TableError(worded(__file__, "no_people"), where="tables")
     if not _workers(judged):
-        raise TableError(
-            "its tables hold no answers", where="judge", try_="pass tables that the judge filled, with the same columns"
-        )
+        raise TableError(worded(__file__, "no_judge"), where="judge")
     both = _workers(people) & _workers(judged)
     if both:
-        raise TableError(
-            f"{sorted(both)[0]!r} is listed among people and among judges, so the same rows would count as both",
-            where="judge",
-            try_="pass people's rows as tables and the judge's rows as judge, or all rows as tables and the "
-            "judge's name as judge",
-        )
+        raise TableError(worded(__file__, "people_and_judges", worker=sorted(both)[0]), where="judge")
     # A judge's answers to what people had rated before count as if they were the first.
     changed: dict[str, Any] = {name: _first_hand(getattr(judged, name)) for name in ("turns", "comparisons", "ratings")}
     return people, replace(judged, **changed)
@@ -78,11 +66,10 @@ def _named(tables: Tables, judge: str) -> Tables:
     # Names of people are nobody's business.
     known = _workers(_only(tables, _is_judge) if beside is None else beside)
     if not known:
-        what = f"judge {judge!r}: the tables hold no judge's answers"
-        raise TableError(what, try_="run a judge first: see parlai-humaneval judge --help")
+        raise TableError(worded(__file__, "no_judges", judge=judge))
     names = sorted(known)
     named = f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
-    raise TableError(f"judge {judge!r}: no row of the tables is by a judge of that name", try_=f"judges are {named}")
+    raise TableError(worded(__file__, "unknown_judge", judge=judge, named=named))
 
 
 def _only(tables: Tables, keep: Callable[[pd.DataFrame], Flags]) -> Tables:

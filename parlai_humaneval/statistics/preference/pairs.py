@@ -13,22 +13,9 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core import multiplicity
+from parlai_humaneval.statistics.core import rows as cells
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share, sign_flip_p, with_dispersion
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    FAMILY,
-    UNSEEN,
-    Column,
-    Count,
-    Estimate,
-    Key,
-    Name,
-    Row,
-    family_keys,
-    interval_keys,
-    once_columns,
-    p_columns,
-)
 from parlai_humaneval.statistics.core.shares import binomial_test
 from parlai_humaneval.statistics.core.two_way import crossed_share, of_questions, two_way_share
 from parlai_humaneval.statistics.preference.win_rates import complement
@@ -149,12 +136,12 @@ def _kind(rows: pd.DataFrame) -> Objects:
     return np.where(~_same_dialogue(rows), "dialogue", np.where(verdict, "verdict", "turn")).astype(object)
 
 
-LEAD_A = Estimate(kind="points", name="lead_a", ends="lead", of="lead")
-SCORE = Estimate(kind="share", name="score_a", ends="score", end_labels=("From, superiority", "To, superiority"))
+LEAD_A = cells.Estimate(kind="points", name="lead_a", ends="lead", of="lead")
+SCORE = cells.Estimate(kind="share", name="score_a", ends="score", end_labels=("From, superiority", "To, superiority"))
 """Of two models of which one won: how far the first is ahead, and how often it does better, ties counting half."""
 
 
-class DecidedPair(Row):
+class DecidedPair(cells.Row):
     """Two models that were compared; ``model_a`` comes first in the alphabet.
 
     ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by worker, and by dialogue where
@@ -165,30 +152,30 @@ class DecidedPair(Row):
     ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
     """
 
-    model_a: Annotated[str, Column()]
-    model_b: Annotated[str, Column()]
-    wins_a: Count
-    wins_b: Count
-    ties: Count
+    model_a: Annotated[str, cells.Column()]
+    model_b: Annotated[str, cells.Column()]
+    wins_a: cells.Count
+    wins_b: cells.Count
+    ties: cells.Count
     win_rate: Annotated[
         Result,
-        Estimate(kind="share", name="win_rate_a", ends="ci"),
-        Key(name="win_rate_b", of="win_rate_b", path="estimate"),
+        cells.Estimate(kind="share", name="win_rate_a", ends="ci"),
+        cells.Key(name="win_rate_b", of="win_rate_b", path="estimate"),
         LEAD_A,
     ]
-    score: Annotated[Result, SCORE, p_columns(of="win_rate"), family_keys("win_rate")]
+    score: Annotated[Result, SCORE, cells.p_columns(of="win_rate"), cells.family_keys("win_rate")]
     paper: Annotated[
         Result,
-        p_columns("p_value", "p_value", "p, binomial", "p, binomial, Holm"),
-        once_columns("Every worker once", "share", of="win_rate"),
+        cells.p_columns("p_value", "p_value", "p, binomial", "p, binomial, Holm"),
+        cells.once_columns("Every worker once", "share", of="win_rate"),
     ]
     adjusted: Annotated[
         Result | None,
-        interval_keys("win_rate_adjusted", "adjusted"),
-        Key(name="p_adjusted", path="p_value"),
-        Key(name="p_adjusted_holm", path="p_decides"),
+        cells.interval_keys("win_rate_adjusted", "adjusted"),
+        cells.Key(name="p_adjusted", path="p_value"),
+        cells.Key(name="p_adjusted_holm", path="p_decides"),
     ] = None
-    adjusted_score: Annotated[Result | None, interval_keys("score_adjusted", "score_adjusted")] = None
+    adjusted_score: Annotated[Result | None, cells.interval_keys("score_adjusted", "score_adjusted")] = None
 
     @property
     def told(self) -> Result:
@@ -228,12 +215,12 @@ ALIKE = ("From, positions balanced", "To, positions balanced")
 SUPERIORITY_ALIKE = ("From, superiority, positions balanced", "To, superiority, positions balanced")
 
 
-def _alone(whose: str) -> tuple[Column, ...]:
+def _alone(whose: str) -> tuple[cells.Column, ...]:
     """The interval and the p of a win rate that is clustered by worker, or by dialogue, alone."""
-    low = Column(f"From, by {whose} alone", "share", name=f"{whose}_low", of=f"by_{whose}", path="ci_low")
+    low = cells.Column(f"From, by {whose} alone", "share", name=f"{whose}_low", of=f"by_{whose}", path="ci_low")
     high = replace(low, label=f"To, by {whose} alone", name=f"{whose}_high", path="ci_high")
     label = f"p, by {whose} alone"
-    return low, high, *p_columns("p_value", f"p_{whose}", label, f"{label}, Holm", of=f"by_{whose}")
+    return low, high, *cells.p_columns("p_value", f"p_{whose}", label, f"{label}, Holm", of=f"by_{whose}")
 
 
 class PairOutcome(DecidedPair):
@@ -244,42 +231,44 @@ class PairOutcome(DecidedPair):
     and of B alone. ``paper``: the binomial test.
     """
 
-    ties: Annotated[int, Column(), Column("Both bad", "count", name="both_bad", of="both_bad")]
+    ties: Annotated[int, cells.Column(), cells.Column("Both bad", "count", name="both_bad", of="both_bad")]
     win_rate: Annotated[
         Result,
-        Estimate(kind="share", name="win_rate_a", ends="ci"),
-        Column("Win rate of B", "share", name="win_rate_b", of="win_rate_b", path="estimate"),
+        cells.Estimate(kind="share", name="win_rate_a", ends="ci"),
+        cells.Column("Win rate of B", "share", name="win_rate_b", of="win_rate_b", path="estimate"),
         LEAD_A,
-        p_columns(),
-        FAMILY,
-        Column("p, sign flip", "p", name="p_sign_flip", of="p_sign_flip"),
+        cells.p_columns(),
+        cells.FAMILY,
+        cells.Column("p, sign flip", "p", name="p_sign_flip", of="p_sign_flip"),
         _alone("worker"),
         _alone("dialogue"),
-        Key(name="notes", path="notes"),
+        cells.Key(name="notes", path="notes"),
     ]
     score: Annotated[
-        Result, p_columns("p_value", "p_value", "p, binomial (paper)", "p, binomial, Holm", of="paper"), SCORE
+        Result, cells.p_columns("p_value", "p_value", "p, binomial (paper)", "p, binomial, Holm", of="paper"), SCORE
     ]
-    paper: Annotated[Result, once_columns("Every worker once", "share", of="win_rate")]
+    paper: Annotated[Result, cells.once_columns("Every worker once", "share", of="win_rate")]
     adjusted: Annotated[
         Result | None,
-        Estimate(
+        cells.Estimate(
             "Win rate of A, positions balanced", "share", name="win_rate_adjusted", ends="adjusted", end_labels=ALIKE
         ),
-        p_columns("p_value", "p_adjusted", "p, positions balanced", "p, positions balanced, Holm"),
+        cells.p_columns("p_value", "p_adjusted", "p, positions balanced", "p, positions balanced, Holm"),
     ] = None
     adjusted_score: Annotated[
         Result | None,
-        Estimate("Superiority of A, positions balanced", "share", name="score_adjusted", end_labels=SUPERIORITY_ALIKE),
+        cells.Estimate(
+            "Superiority of A, positions balanced", "share", name="score_adjusted", end_labels=SUPERIORITY_ALIKE
+        ),
     ] = None
     n: int
     tie_rate: float | None
-    both_bad: Annotated[int | None, UNSEEN]
-    p_sign_flip: Annotated[float | None, UNSEEN]
-    by_worker: Annotated[Result, UNSEEN]
-    by_dialogue: Annotated[Result, UNSEEN]
-    n_workers: Annotated[int, Column(last=True)]
-    n_dialogues: Annotated[int, Column(last=True)]
+    both_bad: Annotated[int | None, cells.UNSEEN]
+    p_sign_flip: Annotated[float | None, cells.UNSEEN]
+    by_worker: Annotated[Result, cells.UNSEEN]
+    by_dialogue: Annotated[Result, cells.UNSEEN]
+    n_workers: Annotated[int, cells.Column(last=True)]
+    n_dialogues: Annotated[int, cells.Column(last=True)]
 
 
 def wins_of_pairs(
@@ -396,14 +385,14 @@ def _in_words(rows: pd.DataFrame) -> Callable[[Result], Result]:
     return of_questions if _is_by_question(rows) else lambda result: result
 
 
-class ModelOutcome(Row):
+class ModelOutcome(cells.Row):
     """One model against all its opponents: its ``win_rate`` of decided comparisons, clustered as that of a pair."""
 
-    model: Name
-    wins: Annotated[int, Column("Won")]
-    losses: Annotated[int, Column("Lost")]
-    ties: Count
-    win_rate: Annotated[Result, Estimate(kind="share", ends="ci")]
+    model: cells.Name
+    wins: Annotated[int, cells.Column("Won")]
+    losses: Annotated[int, cells.Column("Lost")]
+    ties: cells.Count
+    win_rate: Annotated[Result, cells.Estimate(kind="share", ends="ci")]
 
 
 def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelOutcome]:

@@ -16,18 +16,7 @@ from scipy.special import expit, log_expit
 
 from parlai_humaneval._util.arrays import Codes, Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.two_way import are_reused, numbered
-from parlai_humaneval.statistics.ranking.fit import (
-    Asked,
-    Fitted,
-    Judged,
-    Strengths,
-    contrasts,
-    maximum,
-    nothing_known,
-    other_groups,
-    strengths_of,
-    why_unknown,
-)
+from parlai_humaneval.statistics.ranking import fit as fitting
 
 SOURCE = "Bradley & Terry 1952; ties: Rao & Kupper 1967; order effect: Davidson & Beaver 1977"
 ONLY_TIES = "the comparisons that link it with other models are all ties"
@@ -45,7 +34,7 @@ def bradley_terry(
     level: float = 0.95,
     cluster: str = "worker",
     dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
-) -> Strengths:
+) -> fitting.Strengths:
     """Strengths of models from comparisons of two, with ties and an effect of the place; see :class:`Strengths`.
 
     Args:
@@ -87,19 +76,19 @@ class FittedPairs:
     """Strengths, and how each of the ``kept`` comparisons, of models that are ``known``, moves the parameters
     (``influence``); ``rows``: the combinations of the parameters that are the strengths."""
 
-    strengths: Strengths
+    strengths: fitting.Strengths
     kept: Flags
     known: tuple[str, ...] = ()
     rows: Floats | None = None
     influence: Floats | None = None
-    fit: Fitted | None = None
+    fit: fitting.Fitted | None = None
 
     def moved_by(self, first: npt.ArrayLike, second: npt.ArrayLike, outcome: npt.ArrayLike) -> Floats:
         """Parameters × comparisons: how each of these, of ``known`` models, would move them, wherever the two stood."""
         assert self.fit is not None
         names = pd.Index(self.known)
         ones, twos = (names.get_indexer(pd.Index(np.asarray(side, dtype=object))) for side in (first, second))
-        basis, size, ties = contrasts(len(self.known)), len(self.fit.parameters), "tie" in self.fit.blocks
+        basis, size, ties = fitting.contrasts(len(self.known)), len(self.fit.parameters), "tie" in self.fit.blocks
         places = np.zeros((len(ones), size - ties - basis.shape[1]))
         likelihood = _RaoKupper(np.hstack([basis[ones] - basis[twos], places]), np.asarray(outcome, dtype=int), ties)
         return np.asarray(np.linalg.solve(self.fit.information, likelihood.scores(self.fit.parameters).T))
@@ -182,9 +171,9 @@ def fitted_pairs(
     over, ones, twos = np.zeros((len(names), len(names))), comparisons.ones, comparisons.twos
     np.add.at(over, (ones[won >= 0], twos[won >= 0]), 1)
     np.add.at(over, (twos[won <= 0], ones[won <= 0]), 1)
-    asked = Asked(names, over, "Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)
-    unknown = {i: why_unknown(over, i) for i in range(len(names))}
-    linked, said, why = other_groups(over, ()), "", ""
+    asked = fitting.Asked(names, over, "Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)
+    unknown = {i: fitting.why_unknown(over, i) for i in range(len(names))}
+    linked, said, why = fitting.other_groups(over, ()), "", ""
     if not len(won) or not (won != 0).any():
         unknown, linked, why = {}, [], "every comparison is a tie" if len(won) else "there are no comparisons"
     for known in linked:
@@ -207,7 +196,7 @@ def fitted_pairs(
         unknown.update(dict.fromkeys(known, "the comparisons separate the models"))
     else:
         why = why or ("no linked models differ by finite amounts" if linked else "no two models each won or tied")
-        strengths = nothing_known(asked, len(won), len(pd.unique(comparisons.owners)), unknown, why)
+        strengths = fitting.nothing_known(asked, len(won), len(pd.unique(comparisons.owners)), unknown, why)
         return FittedPairs(strengths, np.zeros(len(won), dtype=bool))
     fit, influence = maximum_of
     others = {
@@ -215,20 +204,20 @@ def fitted_pairs(
         for group in linked[linked.index(known) + 1 :]
     }
     unknown = {i: reason for i, reason in unknown.items() if i not in known}
-    found = strengths_of(fit, asked, ("1", "2"), unknown, others)
+    found = fitting.strengths_of(fit, asked, ("1", "2"), unknown, others)
     strengths = found.model_copy(update={"notes": (*found.notes, *([said] if said else []))})
     return FittedPairs(strengths, keep, tuple(names[i] for i in known), fit.blocks["models"], influence, fit)
 
 
 def maximised(
     own: Comparisons, known: tuple[int, ...], *, slots: bool, covariates: Floats | None = None
-) -> tuple[Fitted, Floats] | None:
+) -> tuple[fitting.Fitted, Floats] | None:
     """The fit, and parameters × comparisons what each adds to the error of the parameters; None: there is no maximum.
 
     ``covariates``: comparisons × k, what else speaks for the first; the block of this name has their effects.
     """
     ones, twos, won, shown = own.ones, own.twos, own.won, own.shown
-    basis, of_places = contrasts(len(known)), contrasts(2 if slots else 0)
+    basis, of_places = fitting.contrasts(len(known)), fitting.contrasts(2 if slots else 0)
     places = of_places[:1] - of_places[1:] if slots else np.zeros((1, 0))
     others = np.zeros((len(ones), 0)) if covariates is None else covariates
     design = np.hstack([basis[ones] - basis[twos], np.repeat(places, len(ones), axis=0), others])
@@ -250,7 +239,7 @@ def maximised(
         start[-1] = 2 * np.arctanh(min(0.95, float((won == 0).mean())))
     if np.linalg.matrix_rank(evaluate(start)[2], hermitian=True) < len(start):
         return None
-    at = maximum(evaluate, start, possible=(lambda tried: bool(tried[-1] > 1e-9)) if ties else (lambda _: True))
+    at = fitting.maximum(evaluate, start, possible=(lambda tried: bool(tried[-1] > 1e-9)) if ties else (lambda _: True))
     if at is None:
         return None
     scores = likelihood.scores(at)[pattern]
@@ -270,8 +259,8 @@ def maximised(
     information = evaluate(at)[2]
     reused = shown is not None and are_reused(shown, codes)
     influence = np.asarray(np.linalg.solve(information, scores.T), dtype=float)
-    judged = Judged(influence, codes, shown, (ones, twos)) if shown and reused else None
-    return Fitted(at, information, sums, blocks, known, len(won), met, judged), influence
+    judged = fitting.Judged(influence, codes, shown, (ones, twos)) if shown and reused else None
+    return fitting.Fitted(at, information, sums, blocks, known, len(won), met, judged), influence
 
 
 def _wide(block: Floats, start: int, size: int) -> Floats:

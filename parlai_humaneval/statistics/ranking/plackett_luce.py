@@ -21,20 +21,8 @@ from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import orient_pairs
+from parlai_humaneval.statistics.ranking import fit as fitting
 from parlai_humaneval.statistics.ranking.bradley_terry import Comparisons, FittedPairs, fitted_pairs
-from parlai_humaneval.statistics.ranking.fit import (
-    Asked,
-    Fitted,
-    Strengths,
-    contrasts,
-    if_independent,
-    linked_models,
-    maximum,
-    nothing_known,
-    other_groups,
-    strengths_of,
-    why_unknown,
-)
 from parlai_humaneval.tables.choices import ComparisonGroup, merged
 
 SOURCE = "Luce 1959; Plackett 1975; McFadden 1974; several picks: Chamberlain 1980"
@@ -50,7 +38,7 @@ def plackett_luce(
     models: Sequence[str] | None = None,
     level: float = 0.95,
     cluster: str = "worker",
-) -> Strengths:
+) -> fitting.Strengths:
     """Strengths of models from what was chosen of those shown, with position effects; see :class:`Strengths`.
 
     Args:
@@ -101,14 +89,14 @@ def plackett_luce(
     gaps = (np.nan_to_num(table[:, a] - table[:, b]) for a, b in combinations(range(table.shape[1]), 2))
     of_pairs = [np.bincount(codes, weights=gap, minlength=len(clusters_of)) for gap in gaps]
     leads = np.stack(of_pairs, axis=1).astype(float)
-    asked = Asked(names, over, "conditional logit (Plackett–Luce)", ASSUMPTIONS, SOURCE, level, cluster, leads)
-    known = linked_models(over)
-    unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
+    asked = fitting.Asked(names, over, "conditional logit (Plackett–Luce)", ASSUMPTIONS, SOURCE, level, cluster, leads)
+    known = fitting.linked_models(over)
+    unknown = {i: fitting.why_unknown(over, i) for i in range(len(names)) if i not in known}
     if not known:
         why = (
             "no turn has a choice to learn from" if not len(table) else "no two models were each chosen over the other"
         )
-        return nothing_known(asked, len(table), len(clusters_of), unknown if len(table) else {}, why)
+        return fitting.nothing_known(asked, len(table), len(clusters_of), unknown if len(table) else {}, why)
     others = {
         group: plackett_luce(
             table[:, group],
@@ -118,7 +106,7 @@ def plackett_luce(
             level=level,
             cluster=cluster,
         )
-        for group in other_groups(over, known)
+        for group in fitting.other_groups(over, known)
     }
     # A model without finite strength leaves the choice sets: the likelihood of the others in the limit.
     table, places = table[:, known], None if places is None else places[:, known]
@@ -126,9 +114,9 @@ def plackett_luce(
     sets = _Sets.of(table[rest], None if places is None else places[rest])
     fit, said = _fit(sets, owners[rest], known)
     if fit is None:
-        return nothing_known(asked, int(rest.sum()), len(clusters_of), {}, said)
+        return fitting.nothing_known(asked, int(rest.sum()), len(clusters_of), {}, said)
     labels = [f"{value:g}" for value in sets.place_values] if "positions" in fit.blocks else []
-    found = strengths_of(fit, asked, labels, unknown, others)
+    found = fitting.strengths_of(fit, asked, labels, unknown, others)
     return found.model_copy(update={"notes": (*found.notes, *notes, *([said] if said else []))})
 
 
@@ -196,7 +184,7 @@ def _alike(shown: Flags, places: Ints, picks: Ints) -> Iterator[_Alike]:
             yield _Alike(rows, models, np.take_along_axis(places[rows], models, axis=1), picked)
 
 
-def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[Fitted | None, str]:
+def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[fitting.Fitted | None, str]:
     """The fit with positions where they can be told apart, else without, and why."""
     said, size = "", len(sets.place_values)
     if size > 1:
@@ -210,7 +198,7 @@ def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[Fitted |
         over = np.asarray(chosen.T @ left)
         np.fill_diagonal(over, 0)
         why = "not every position was both chosen over others and passed over for others"
-        if len(linked_models(over)) == size:
+        if len(fitting.linked_models(over)) == size:
             fit = _maximised(sets, owners, known, size)
             if fit is not None:
                 return fit, ""
@@ -220,9 +208,9 @@ def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[Fitted |
     return fit, said if fit is not None else "the choices separate the models"
 
 
-def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int) -> Fitted | None:
+def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int) -> fitting.Fitted | None:
     """The maximum, found in the effects of models and places; ``places``: how many, 0 where they are not modelled."""
-    of_models, of_places = contrasts(len(known)), contrasts(places)
+    of_models, of_places = fitting.contrasts(len(known)), fitting.contrasts(places)
     width, size = of_models.shape[1], of_models.shape[1] + of_places.shape[1]
     basis: Floats = np.zeros((len(known) + places, size))
     basis[: len(known), :width], basis[len(known) :, width:] = of_models, of_places
@@ -239,7 +227,7 @@ def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int
     start = np.zeros(size)
     if np.linalg.matrix_rank(evaluate(start)[2], hermitian=True) < size:
         return None
-    at = maximum(evaluate, start)
+    at = fitting.maximum(evaluate, start)
     if at is None:
         return None
     _, expected, spread = _moments(sets, len(known), places, basis @ at)
@@ -250,7 +238,7 @@ def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int
     if places:
         blocks["positions"] = np.hstack([np.zeros((places, width)), of_places])
     met = np.stack([np.bincount(codes, weights=column) for column in sets.shown.T], axis=1).astype(float)
-    return Fitted(at, basis.T @ spread @ basis, sums, blocks, known, len(sets.picked), met)
+    return fitting.Fitted(at, basis.T @ spread @ basis, sums, blocks, known, len(sets.picked), met)
 
 
 def _moments(sets: _Sets, models: int, places: int, effects: Floats) -> tuple[Floats, Floats, Floats]:
@@ -311,7 +299,7 @@ def _without_each(weights: Floats, degree: int) -> Floats:
     return np.asarray(np.einsum("kdr,kdr->kr", before, after[:, ::-1]))
 
 
-def turn_strengths(group: ComparisonGroup, *, level: float = 0.95) -> Strengths | None:
+def turn_strengths(group: ComparisonGroup, *, level: float = 0.95) -> fitting.Strengths | None:
     """Plackett–Luce strengths of the models of ``group``, clustered by worker; None where single replies were rated.
 
     Where positions are known they are modelled; equal replies, shown once, are picked together at the same position.
@@ -337,7 +325,7 @@ def turn_strengths(group: ComparisonGroup, *, level: float = 0.95) -> Strengths 
     return plackett_luce(turns.chosen, turns.workers, positions=positions, models=turns.models, level=level)
 
 
-def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> Strengths | None:
+def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> fitting.Strengths | None:
     """Bradley–Terry strengths, ties counted, of the rows of one metric of a ``comparisons`` table.
 
     Clustered by worker, and by dialogue where several workers judged the same, on whichever side it stood.
@@ -360,7 +348,9 @@ def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> S
     return None if comparisons.empty else oriented_strengths(orient_pairs(comparisons), level=level)
 
 
-def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
+def oriented_strengths(
+    rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95
+) -> fitting.Strengths:
     """Strengths from rows as :func:`~parlai_humaneval.analysis.orient_pairs` gives them; ``models`` in this order."""
     return fitted_strengths(rows, models=models, level=level).strengths
 
@@ -386,7 +376,7 @@ def fitted_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None,
 ALWAYS = 0.9  # Models that are shown in at least this share of the turns of their group count as always shown
 
 
-def pooled_strengths(groups: Sequence[ComparisonGroup], *, level: float = 0.95) -> Strengths | None:
+def pooled_strengths(groups: Sequence[ComparisonGroup], *, level: float = 0.95) -> fitting.Strengths | None:
     """The strengths of all models of a question's ``groups``; None if all models were always side by side, so their
     shares rank them, or where single replies were rated."""
     shown = [~np.isnan(group.turns.chosen) for group in groups]
@@ -396,16 +386,16 @@ def pooled_strengths(groups: Sequence[ComparisonGroup], *, level: float = 0.95) 
     return turn_strengths(merged(groups), level=level)
 
 
-def one_ranking(groups: Sequence[ComparisonGroup]) -> tuple[ComparisonGroup, Strengths] | None:
+def one_ranking(groups: Sequence[ComparisonGroup]) -> tuple[ComparisonGroup, fitting.Strengths] | None:
     """A question's ``groups`` as one, and its strengths; None where there are none, or where a model may be the best
     whose strength is not finite."""
     strengths = pooled_strengths(groups)
     return None if strengths is None or strengths.best is None else (merged(groups), strengths)
 
 
-def strength_tests(strengths: Strengths, family: Family) -> list[tuple[Result, Result]]:
+def strength_tests(strengths: fitting.Strengths, family: Family) -> list[tuple[Result, Result]]:
     """For every two models, in the order of ``combinations``: the test by worker, and the one for independent turns; each
     with Holm's correction over all pairs."""
     families = [family] * len(strengths.pairs)
-    of_independent = corrected([if_independent(pair) for pair in strengths.pairs], families)
+    of_independent = corrected([fitting.if_independent(pair) for pair in strengths.pairs], families)
     return list(zip(corrected(strengths.pairs, families), of_independent, strict=True))

@@ -18,22 +18,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Floats, Objects
+from parlai_humaneval.statistics.core import rows as cells
 from parlai_humaneval.statistics.core.clustered import with_dispersion
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import NO_FAMILY, Family, corrected_fields, with_once_each
 from parlai_humaneval.statistics.core.ranks import rank_sum_test, rank_sums
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    Column,
-    Estimate,
-    Key,
-    Row,
-    family_keys,
-    interval_keys,
-    once_columns,
-    p_columns,
-)
 from parlai_humaneval.statistics.preference.win_rates import SUPERIORITY, effective_win_test
 from parlai_humaneval.tables import filters
 from parlai_humaneval.tables.columns import TableError, Tables, refuse
@@ -254,7 +245,7 @@ def _check_turning(rows: pd.DataFrame) -> None:
     refuse("ratings", rows["value"], pd.Series(is_reversed(rows), index=rows.index), wanted)
 
 
-class SystemScore(Row):
+class SystemScore(cells.Row):
     """One model, ratings turned so that more is better; ``rank``: by ``z_overall``, 1 the best. Clustered by worker, and by
     dialogue where several workers rated the same.
 
@@ -267,16 +258,16 @@ class SystemScore(Row):
     n_ratings: int
     n_dialogues: int
     n_workers: int
-    z_overall: Annotated[Result, interval_keys(OVERALL, OVERALL)]
-    raw_overall: Annotated[Result, interval_keys("raw_overall", "raw_overall")]
-    z: Annotated[dict[str, Result], interval_keys("criteria", "criteria", path="*")]
-    raw: Annotated[dict[str, Result], interval_keys("raw", "raw", path="*")]
+    z_overall: Annotated[Result, cells.interval_keys(OVERALL, OVERALL)]
+    raw_overall: Annotated[Result, cells.interval_keys("raw_overall", "raw_overall")]
+    z: Annotated[dict[str, Result], cells.interval_keys("criteria", "criteria", path="*")]
+    raw: Annotated[dict[str, Result], cells.interval_keys("raw", "raw", path="*")]
     everyone: Annotated[
-        Result | None, interval_keys("everyone", "everyone"), Key(name="n_dialogues_everyone", path="n")
+        Result | None, cells.interval_keys("everyone", "everyone"), cells.Key(name="n_dialogues_everyone", path="n")
     ] = None
 
 
-class ScoreGap(Row):
+class ScoreGap(cells.Row):
     """Model A against B by overall z.
 
     ``difference``: clustered as the scores are; ``p_worker``: by worker alone, None where that is ``p_clustered``.
@@ -284,18 +275,22 @@ class ScoreGap(Row):
     that a dialogue of A is rated higher than one of B.
     """
 
-    model_a: Annotated[str, Column("A")]
-    model_b: Annotated[str, Column("B")]
-    difference: Annotated[Result, Estimate(ends="ci"), Key(name="p_worker", path="details.p_by_worker")]
-    superiority: Annotated[Result, Estimate(kind="share"), p_columns(of="difference")]
-    a_higher: Annotated[Result, Column("p that A is higher (paper, one-sided)", "p", name="p_a_higher", path="p_value")]
-    b_higher: Annotated[Result, Column("p that B is higher (paper, one-sided)", "p", name="p_b_higher", path="p_value")]
+    model_a: Annotated[str, cells.Column("A")]
+    model_b: Annotated[str, cells.Column("B")]
+    difference: Annotated[Result, cells.Estimate(ends="ci"), cells.Key(name="p_worker", path="details.p_by_worker")]
+    superiority: Annotated[Result, cells.Estimate(kind="share"), cells.p_columns(of="difference")]
+    a_higher: Annotated[
+        Result, cells.Column("p that A is higher (paper, one-sided)", "p", name="p_a_higher", path="p_value")
+    ]
+    b_higher: Annotated[
+        Result, cells.Column("p that B is higher (paper, one-sided)", "p", name="p_b_higher", path="p_value")
+    ]
     paper: Annotated[
         Result,
-        Key(name="p_value", path="p_value"),
-        Key(name="p_holm", path="p_decides"),
-        family_keys("difference"),
-        once_columns(of="difference"),
+        cells.Key(name="p_value", path="p_value"),
+        cells.Key(name="p_holm", path="p_decides"),
+        cells.family_keys("difference"),
+        cells.once_columns(of="difference"),
     ]
 
 

@@ -68,6 +68,19 @@ def test_every_longer_phrase_is_said() -> None:
         assert set(used) == set(read_yaml(file)), file
 
 
+def test_every_problem_is_worded_and_every_wording_is_for_one() -> None:
+    """Guards against an error that ends in a KeyError, and words that nobody reads: of each ``problems.yaml``."""
+    files = sorted(
+        file for room in ("parlai_humaneval", "mephisto_tasks") for file in (ROOT / room).glob("*/problems.yaml")
+    )
+    assert files
+    for file in files:
+        code = "".join(path.read_text("utf-8") for path in file.parent.rglob("*.py"))
+        known = set(read_yaml(file))
+        assert set(re.findall(r'\bworded\(\s*__file__,\s*"(\w+)"', code)) <= known, file
+        assert known <= set(re.findall(r'"(\w+)"', code)), file
+
+
 @pytest.mark.parametrize("tag", TRANSLATED)
 def test_nobody_is_asked_in_their_language_to_return_what_others_are_not(tag: str) -> None:
     """Guards the exchange of “return the task”: each text that says so says it in the words that are looked for."""

@@ -160,7 +160,7 @@ class Setup(Generic[C]):
         )
         if unknown := stopping.unknown_workers(monitor, finished):
             raise ConfigError(
-                f"the log of this study's decisions does not mention {counted(unknown, 'worker')} whose dialogues "
+                f"the log of this study's decisions does not mention {counted(unknown, 'rater')} whose dialogues "
                 f"are finished: the log was cut, or {PSEUDONYM_KEY} has changed",
                 try_="put both files back as they were, or begin another study: task_name=…",
             )

@@ -60,7 +60,7 @@ class MeasureRow(Row):
     """One question of the study; ``group``: the models that stood side by side, where several groups of models were asked
     it.
 
-    ``variance_ratio``: of the gap between two models, clustered by worker (and by dialogue, where several workers judged
+    ``variance_ratio``: of the gap between two models, clustered by rater (and by dialogue, where several workers judged
     the same), by that of independent answers: what likeness costs a comparison, or (below 1) what it gains.
     ``icc_for_planning``, ``dialogue_icc_for_planning``: of workers and of dialogues, with which a plan's design effect is
     about that ratio; ties are among the judgements that a plan counts. These, ``judged_both`` (share of workers who
@@ -80,7 +80,7 @@ class MeasureRow(Row):
     group: Annotated[str, Column("Models", table=EVERY)]
     n: Annotated[int, Column("Answers")]
     n_workers: Count
-    effective_workers: Annotated[Score, Column("Effective workers")]
+    effective_workers: Annotated[Score, Column("Effective raters")]
     variance_ratio: Annotated[Score, Column("Ratio of variances")]
     icc_for_planning: Annotated[Score, Column("ICC for plan")]
     icc_for_planning_low: Annotated[Score, Column("from")]
@@ -93,9 +93,9 @@ class MeasureRow(Row):
     detectable_gap_largest: Annotated[Score, Column("Gap of the least sure pair")]
     detectable_gap_independent: Annotated[Score, Column("Gap if independent")]
     n_dialogues: Annotated[int, Column(table=LIKENESS)]
-    per_worker: Annotated[Score, Column("Answers a worker (Σn²/Σn)", table=LIKENESS)]
+    per_worker: Annotated[Score, Column("Answers a rater (Σn²/Σn)", table=LIKENESS)]
     per_dialogue: Score
-    by_worker: Annotated[Result, Estimate("ICC, worker", name="icc_worker", table=LIKENESS)]
+    by_worker: Annotated[Result, Estimate("ICC, rater", name="icc_worker", table=LIKENESS)]
     by_dialogue: Annotated[Result, Column("ICC, dialogue", name="icc_dialogue", path="estimate", table=LIKENESS)]
     design_effect: Annotated[Score, Column("Design effect of the mean", table=LIKENESS)]
     design_effect_dialogue: Score
@@ -113,7 +113,7 @@ class MeasureRow(Row):
 class GapRow(Row):
     """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
 
-    ``clustered``: the mean gap, tested against 0 by worker (by worker and dialogue, where several workers judged the same
+    ``clustered``: the mean gap, tested against 0 by worker (by rater and dialogue, where several workers judged the same
     dialogues), with its standard error.
     ``variance_ratio``: the variance of the gap, so clustered, by that of independent answers: the design effect
     that the test really meets. Below 1 where workers judge both models and differ in level. ``per_worker``: answers of a
@@ -128,7 +128,7 @@ class GapRow(Row):
     model_a: Annotated[str, Column("A")]
     model_b: Annotated[str, Column("B")]
     n_workers: Annotated[int, Column("Answers", "count", name="n", of="clustered", path="n"), Column()]
-    effective_workers: Annotated[float, Column("Effective workers")]
+    effective_workers: Annotated[float, Column("Effective raters")]
     unit: Annotated[Unit, Column("Unit")]
     clustered: Annotated[
         Result,

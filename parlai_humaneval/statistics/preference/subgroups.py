@@ -69,14 +69,14 @@ def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.Arra
 
     >>> won, groups = [1, 1, 1, 0, 0, 0] * 8, ['art', 'art', 'art', 'law', 'law', 'law'] * 8
     >>> print(equal_in_groups(won, groups, [i // 6 for i in range(48)]))
-    same win rate in 2 groups: –, statistic 12.000, p = .008, n = 48 [joint sign-flip test, clustered by worker]
+    same win rate in 2 groups: –, statistic 12.000, p = .008, n = 48 [joint sign-flip test, clustered by rater]
     """
     x = np.asarray(won, dtype=float)
     of_group, names = pd.factorize(np.asarray(groups, dtype=object), sort=True)
     of_worker, raters = pd.factorize(np.asarray(workers, dtype=object))
     if not len(x) == len(of_group) == len(of_worker):
-        raise ValueError("won, groups and workers must be lists of the same length, one entry per answer")
-    how = f"joint {clustered.FLIPPED}, clustered by worker", SOURCE, clustered.independent()
+        raise ValueError("won, groups and raters must be lists of the same length, one entry per answer")
+    how = f"joint {clustered.FLIPPED}, clustered by rater", SOURCE, clustered.independent()
     base = Result.by(*how, name=f"same win rate in {len(names)} groups", n=len(x), details={"n_workers": len(raters)})
     if len(names) < 2:
         return base.but(p_value=1.0 if len(x) else None, notes=("nothing to compare",))

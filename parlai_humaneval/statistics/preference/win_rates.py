@@ -16,7 +16,7 @@ import numpy.typing as npt
 from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import clustered_difference
-from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.result import Result, called
 from parlai_humaneval.statistics.core.two_way import crossed_share
 
 Ties = Literal["half", "exclude", "loss"]
@@ -184,7 +184,7 @@ def effective_win_test(
     The share of B that each score of A beats, and of A that beats each score of B, are what an observation adds to
     the estimate; the signs of their sums by cluster are flipped. A cluster may
     hold scores of both. p = 1 with no scores of one of them, and no estimate. ``dialogues``, those of the scores of A and
-    of B: where several workers judged the same, the test is by worker and dialogue.
+    of B: where several workers judged the same, the test is by rater and dialogue.
 
     Raises:
         ValueError: a score is missing, or not every score has its cluster.
@@ -195,11 +195,11 @@ def effective_win_test(
 
     >>> print(effective_win_test([5, 4, 4, 3], list('abcd'), [3, 4, 2, 3], list('abcd')))
     effective win rate: 0.812, 95% interval 0.353 to 1.000, statistic 2.165, p = .12, n = 8 [CR1 t, clustered by
-    worker]
+    rater]
     """
     a, b = np.asarray(scores_a, dtype=float), np.asarray(scores_b, dtype=float)
     if len(a) != np.size(clusters_a) or len(b) != np.size(clusters_b):
-        raise ValueError(f"expected a {cluster} for each score of A and of B")
+        raise ValueError(f"expected a {called(cluster)} for each score of A and of B")
     rate = effective_win_rate(a, b)
     # Each value deviates as its placement does, and the difference of the two means is the rate less ½.
     of_a, of_b = placements(a, b) - 0.5, (rate or 0.0) - (1 - placements(b, a))

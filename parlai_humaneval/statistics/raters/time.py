@@ -273,7 +273,7 @@ def _single(
 class TimeSpent(Row):
     """Rater time on one kind of unit: dialogue, judgement, attention check, segment, comparison or turn.
 
-    ``trimmed``: the mean of a unit, clustered by worker, without the ``n_cut`` whose page was left open;
+    ``trimmed``: the mean of a unit, clustered by rater, without the ``n_cut`` whose page was left open;
     ``trimmed_hours``: all units, these counted as the median. ``seconds``, ``hours``: as measured.
     """
 

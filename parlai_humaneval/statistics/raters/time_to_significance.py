@@ -93,7 +93,7 @@ def cumulative_time(durations: npt.ArrayLike, workers: npt.ArrayLike, *, onboard
     """Time spent up to and with each answer: ``durations`` summed, and ``onboarding`` once for each new worker."""
     spent, names = np.asarray(durations, dtype=float), np.asarray(workers, dtype=object)
     if len(spent) != len(names):
-        raise ValueError(f"{len(spent)} durations but {len(names)} workers")
+        raise ValueError(f"{len(spent)} durations but {len(names)} raters")
     if not np.isfinite(spent).all() or (spent < 0).any() or onboarding < 0:
         raise ValueError("durations and onboarding must be known and not negative")
     newcomer = ~pd.Series(names, dtype=object).duplicated().to_numpy(dtype=bool)

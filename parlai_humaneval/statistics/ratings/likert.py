@@ -112,7 +112,7 @@ def _group(rows: pd.DataFrame, technique: str, setting: str, metric: str, criter
 
 
 def mean_rating(group: RatedCriterion, model: ModelRatings, *, level: float = 0.95) -> Result:
-    """The mean as it was rated, not reversed, clustered by worker, and by dialogue where several workers rated the
+    """The mean as it was rated, not reversed, clustered by rater, and by dialogue where several workers rated the
     same."""
     name = f"{group.criterion} of {model.model}"
     shown = model.dialogues
@@ -133,7 +133,7 @@ class RatedPair:
 def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair]:
     """Every two models of ``group``, which are one family of tests.
 
-    ``difference`` is in points of the scale, clustered by worker, and by dialogue where several workers rated the same;
+    ``difference`` is in points of the scale, clustered by rater, and by dialogue where several workers rated the same;
     ``paper`` takes all ratings as independent; ``effective`` is the chance that a rating of A is the higher one.
 
     Assumes equal steps of the scale for ``difference`` and ``paper``, only their order for ``effective``; and for the
@@ -146,7 +146,7 @@ def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair
     >>> pair = rated_pairs(group)[0]
     >>> print(pair.difference)
     engaging of ada − bob: 0.500, 95% interval −1.000 to 2.500, statistic 0.764, p = .58, Holm p = .58, n = 16
-    [sign-flip test, clustered by worker]
+    [sign-flip test, clustered by rater]
     """
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]
     return corrected_fields(pairs, group.family, "difference", "paper", "effective")
@@ -208,12 +208,12 @@ def pair_combo(
     name: str = "PW combo",
     level: float = 0.95,
 ) -> Result:
-    """The win rate of ratings drawn from turns and from dialogues at ``w_turn`` : ``w_dialog``, clustered by worker."""
+    """The win rate of ratings drawn from turns and from dialogues at ``w_turn`` : ``w_dialog``, clustered by rater."""
     parts = [
         (np.asarray(won, dtype=float), np.asarray(workers, dtype=object))
         for won, workers in ((won_turns, turn_workers), (won_dialogs, dialog_workers))
     ]
-    method = f"weighted {w_turn:g} : {w_dialog:g}, {clustered.FLIPPED}, clustered by worker"
+    method = f"weighted {w_turn:g} : {w_dialog:g}, {clustered.FLIPPED}, clustered by rater"
     how = method, f"{PAIR_SOURCE}; {sign_flip.SOURCE}", clustered.independent()
     n, details = sum(len(won) for won, _ in parts), {"w_turn": w_turn, "w_dialog": w_dialog, "null": 0.5}
     base = Result.by(*how, name=name, n=n, level=level, details=details)

@@ -1,4 +1,4 @@
-"""Least squares with the paper's intervals and with ones clustered by worker; which turns weigh most in final ratings."""
+"""Least squares with the paper's intervals and with ones clustered by rater; which turns weigh most in final ratings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.core import clustered
-from parlai_humaneval.statistics.core.result import Detail, Result
+from parlai_humaneval.statistics.core.result import Detail, Result, called
 from parlai_humaneval.statistics.ratings.likert import RatedCriterion, final_scores
 from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
@@ -79,19 +79,19 @@ def ols(
     else:
         owners = np.asarray(clusters, dtype=object)
         if len(owners) != len(target) or pd.isna(owners).any():
-            raise ValueError(f"each observation needs its {cluster}")
+            raise ValueError(f"each observation needs its {called(cluster)}")
         codes, names_of_groups = pd.factorize(owners)
         groups = len(names_of_groups)
         base = base.but(
-            method=f"least squares, CR1 t, clustered by {cluster}",
-            assumptions=(_LINEAR, f"{cluster}s are independent of each other"),
+            method=f"least squares, CR1 t, clustered by {called(cluster)}",
+            assumptions=(_LINEAR, f"{called(cluster)}s are independent of each other"),
             source=f"{_SOURCE}; {clustered.CR1_SOURCE}",
         )
         df, details = groups - 1, {f"n_{cluster}s": groups}
         if groups < clustered.MIN_CLUSTERS:
             note = clustered.too_few_clusters(cluster)
         elif not note and groups <= width:
-            note = f"no more {cluster}s than terms: a clustered interval cannot be estimated"
+            note = f"no more {called(cluster)}s than terms: a clustered interval cannot be estimated"
         if not note:
             scores = np.zeros((groups, width))
             np.add.at(scores, codes, design * residuals[:, None])

@@ -130,7 +130,7 @@ def list_(task_name: str | None, data_dir: Path, as_json: bool) -> None:
         console().print(table)
         people = sum(not line.simulated for line in lines)
         click.echo(
-            f"{counted(len(lines), 'worker')} ({people} real, {len(lines) - people} simulated). Details of one:  "
+            f"{counted(len(lines), 'rater')} ({people} real, {len(lines) - people} simulated). Details of one:  "
             f"parlai-humaneval workers show {lines[0].worker}"
         )
 

@@ -220,7 +220,7 @@ def inside_table(standing: StudyStatus) -> DataTable:
         }
         for one in sorted(standing.inside, key=lambda one: one.step_since or one.since)
     ]
-    columns = ("worker Worker", "where Where", "step Now", "since For")
+    columns = ("worker Rater", "where Where", "step Now", "since For")
     return _table("inside", f"{counted(len(rows), 'rater')} active", columns, rows)
 
 
@@ -252,7 +252,7 @@ def checks_table(standing: StudyStatus) -> DataTable:
         for one in standing.checks
     )
     note = "Answers that fail a check still count unless you exclude them with report --exclude."
-    return _table("checks", "Checks that fail", ("check Check", "units Failed in", "workers By workers"), rows, note)
+    return _table("checks", "Checks that fail", ("check Check", "units Failed in", "workers By raters"), rows, note)
 
 
 def orders_words(standing: StudyStatus) -> list[str]:

@@ -142,7 +142,7 @@ class Setup(Generic[C]):
             metric=config.metric,
         )
         if unknown := stopping.unknown_workers(monitor, finished):
-            raise _refused("unknown", workers=counted(unknown, "worker"), key=PSEUDONYM_KEY)
+            raise _refused("unknown", workers=counted(unknown, "rater"), key=PSEUDONYM_KEY)
         stopping.note_missing(monitor, finished)  # a launch that was killed may not have counted its last ones
         if monitor.missing > monitor.free:
             monitor.expect(last_seen(data_dir, task_name), config.answer_timeout_s)

@@ -257,7 +257,7 @@ def _show(summary: dict[str, Any], out: str) -> None:
     from parlai_humaneval.statistics.core.formatting import counted
 
     rows = ", ".join(f"{name} {count:,}" for name, count in summary["rows"].items())
-    click.echo(f"{counted(summary['workers'], 'worker')} → {out}: rows of {rows}.")
+    click.echo(f"{counted(summary['workers'], 'rater')} → {out}: rows of {rows}.")
     for reason, count in summary["left_out"].items():
         say(f"Left out: {reason}: {count:,}.")
     for note in summary["notes"]:

@@ -535,10 +535,10 @@ def _result(question: PlanInputs, hits: int, replicates: int, n: int, workers: i
         n=replicates,
         method="share of simulated studies in which the report finds the gap, Wilson interval (Monte Carlo error only)",
         assumptions=(
-            "workers are as unequal as asked for",
-            "answers of a worker, and of a dialogue, are as correlated as their ICC says",
+            "raters are as unequal as asked for",
+            "answers of a rater, and of a dialogue, are as correlated as their ICC says",
         ),
-        source="beta-binomial (Dirichlet-multinomial) workers, or ordered probit of workers and dialogues",
+        source="beta-binomial (Dirichlet-multinomial) raters, or ordered probit of raters and dialogues",
         notes=(note,) if missed else (),
         details={
             "seed": question.seed,

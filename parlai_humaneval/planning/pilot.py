@@ -318,13 +318,13 @@ def _minutes(
 
 
 _WORDS = {
-    "icc": "ICC of workers",
+    "icc": "ICC of raters",
     "dialogue_icc": "ICC of dialogues",
     "discordance": "discordance",
     "baseline": "baseline",
     "turns": "turns per dialogue",
-    "dialogues_per_worker": "dialogues per worker",
-    "worker_inequality": "inequality of workers",
+    "dialogues_per_worker": "dialogues per rater",
+    "worker_inequality": "inequality of raters",
     "minutes": "minutes",
     "rating_sd": "standard deviation of a rater's ratings as a share of the scale",
     "rater_sd": "standard deviation between raters",

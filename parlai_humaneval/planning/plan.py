@@ -283,7 +283,7 @@ def draw_curve(inputs: asking.PlanInputs, plan: Plan, path: Path) -> None:
         color="#444444",
     )
     icc, models = plan.inputs["icc"], f", {plan.models} models" if plan.models > 1 else ""
-    likeness = f"ICC {icc:g}, {plan.per_worker:.3g} a worker" if icc else "independent judgements"
+    likeness = f"ICC {icc:g}, {plan.per_worker:.3g} a rater" if icc else "independent judgements"
     axes.set(xlabel=f"{plan.judgement}s kept", ylabel="power", ylim=(0, 1.02))
     axes.set_title(f"{plan.title}{models}: {likeness}")
     axes.legend(frameon=False, loc="lower right")

@@ -134,10 +134,10 @@ def failed_gold(records: Sequence[JudgementRecord]) -> Finding:
     outcomes = [record.gold_passed for record in records]
     answered = [passed for passed in outcomes if passed is not None]
     if not answered:
-        return Finding(None, "The worker has not answered any attention checks.")
+        return Finding(None, "The rater has not answered any attention checks.")
     wrong = answered.count(False)
     share = wrong / len(answered)
-    return Finding(share <= MAX_WRONG_GOLDS, f"The worker failed {wrong} of {len(answered)} attention checks.", share)
+    return Finding(share <= MAX_WRONG_GOLDS, f"The rater failed {wrong} of {len(answered)} attention checks.", share)
 
 
 def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
@@ -170,12 +170,12 @@ def same_side(records: Sequence[JudgementRecord]) -> Finding:
     chosen = [options for options in items if options]
     if len(chosen) < MIN_CHOICES:
         return Finding(
-            None, f"The worker chose between two dialogues in {len(chosen)} items; at least {MIN_CHOICES} are needed."
+            None, f"The rater chose between two dialogues in {len(chosen)} items; at least {MIN_CHOICES} are needed."
         )
     sides = {side for options in chosen for side in options if side}
     if len(sides) == 1:
-        return Finding(False, f"In all {len(chosen)} items, the worker chose the dialogue on the {SIDES[sides.pop()]}.")
-    return Finding(True, f"In {len(chosen)} items, the worker chose dialogues on both sides.")
+        return Finding(False, f"In all {len(chosen)} items, the rater chose the dialogue on the {SIDES[sides.pop()]}.")
+    return Finding(True, f"In {len(chosen)} items, the rater chose dialogues on both sides.")
 
 
 def one_label(records: Sequence[JudgementRecord]) -> Finding:
@@ -190,13 +190,13 @@ def one_label(records: Sequence[JudgementRecord]) -> Finding:
         segments += any(labels)
     if segments < MIN_CHOICES:
         return Finding(
-            None, f"The worker labelled the speakers of {segments} segments; at least {MIN_CHOICES} are needed."
+            None, f"The rater labelled the speakers of {segments} segments; at least {MIN_CHOICES} are needed."
         )
     kinds = {name == HUMAN for name in entities}
     if len(set(given)) > 1:
-        return Finding(True, f"The worker gave different labels in {segments} segments.")
+        return Finding(True, f"The rater gave different labels in {segments} segments.")
     if len(kinds) < 2 and given[0] != "unsure":
-        return Finding(None, "The worker gave only one label, but was not shown both people and programs.")
+        return Finding(None, "The rater gave only one label, but was not shown both people and programs.")
     return Finding(False, f"Every speaker of {segments} segments was labelled “{given[0]}”.")
 
 
@@ -248,7 +248,7 @@ def constant_scores(records: Sequence[DialogueRecord]) -> Finding:
     """All slider ratings of the worker are the same number; ``value`` is their standard deviation."""
     values = [value for record in records for value in _slider_ratings(record)]
     if len(values) < 2:
-        return Finding(None, f"The worker gave {len(values)} slider ratings; at least 2 are needed.")
+        return Finding(None, f"The rater gave {len(values)} slider ratings; at least 2 are needed.")
     if min(values) == max(values):
         return Finding(False, f"All {len(values)} slider ratings are {values[0]:g}.", 0.0)
     import numpy as np
@@ -268,7 +268,7 @@ def rank_sum(records: Sequence[DialogueRecord]) -> Finding:
     result = degraded_rated_lower(low, high)
     if result.passed is None:
         missing = "the degraded model" if not low else "the other models"
-        return Finding(None, f"The worker has not rated {missing}.")
+        return Finding(None, f"The rater has not rated {missing}.")
     verb = "are" if result.passed else "are not"
     counts = f"{len(low)} against {len(high)}"
     return Finding(

@@ -84,17 +84,17 @@ _ALL: tuple[Check, ...] = (
     DialogueCheck(
         "too_fast", READING, "At least half the turns were answered before they could be read.", answers.too_fast
     ),
-    WorkerCheck("constant_scores", JI, "All slider ratings by the worker are equal.", answers.constant_scores),
+    WorkerCheck("constant_scores", JI, "All slider ratings by the rater are equal.", answers.constant_scores),
     WorkerCheck("rank_sum", JI, "The degraded model is not rated lower than the others.", answers.rank_sum),
 )
 _JUDGEMENTS = (
     JudgementCheck(
-        "failed_gold", ATTENTION, "The worker failed more than a third of the attention checks.", answers.failed_gold
+        "failed_gold", ATTENTION, "The rater failed more than a third of the attention checks.", answers.failed_gold
     ),
     JudgementCheck(
         "too_fast", READING, "At least half the items were answered before they could be read.", answers.too_fast_items
     ),
-    JudgementCheck("same_side", ATTENTION, "The worker always chose the dialogue on the same side.", answers.same_side),
+    JudgementCheck("same_side", ATTENTION, "The rater always chose the dialogue on the same side.", answers.same_side),
     JudgementCheck("one_label", ATTENTION, "Every speaker, person or program, got the same label.", answers.one_label),
 )
 JUDGEMENT_CHECKS: dict[str, JudgementCheck] = {check.name: check for check in _JUDGEMENTS}

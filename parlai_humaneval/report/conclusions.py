@@ -249,7 +249,7 @@ def about_dialogues(results: Iterable[Result]) -> list[str]:
 
 def clusters_words(result: Result | None, workers: int, whose: str = "") -> str:
     """“clustered by 20 workers and 40 dialogues”, or by workers alone; ``whose`` dialogues, “its”."""
-    basis = f"clustered by {counted(workers, 'worker')}"
+    basis = f"clustered by {counted(workers, 'rater')}"
     if result is None or not is_by_both(result):
         return basis
     return f"{basis} and {whose}{counted(int(result.details['n_dialogues'] or 0), shared_by(result))}"
@@ -277,7 +277,7 @@ def pair_p(pair: PairLine) -> str:
     holm = " after Holm's correction" if pair.family_tests > 1 else ""
     return (
         f"{format_p(pair.p_decides)}{holm} if every answer were independent, which decides because it is larger "
-        f"(clustered by worker: {format_p(pair.p_clustered)}{' without' if holm else ''})"
+        f"(clustered by rater: {format_p(pair.p_clustered)}{' without' if holm else ''})"
     )
 
 
@@ -307,7 +307,7 @@ def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     both = f", and those on a {shared_by(clustered)},"
     facts = {
         "holm": ", corrected" if p_clustered != clustered.p_value else "",
-        "together": f"the answers of a worker{both if is_by_both(clustered) else ''}",
+        "together": f"the answers of a rater{both if is_by_both(clustered) else ''}",
         "ratio": float(clustered.details[RATIO] or 0) if agreement_shown(clustered) else None,
     }
     return sentence("conclusions", "disagree", what=what, p=p, p_clustered=p_clustered, alpha=ALPHA, **facts)

@@ -428,7 +428,7 @@ def excluded_table(excluded: document.Excluded) -> DataTable:
     judged = excluded.judgements_total > 0
     live = {"dialogues_failed", "dialogues_removed", "turns_removed"}
     hidden = {"judgements_removed"} if not judged else set() if excluded.dialogues_total > 0 else live
-    reach = "everything that a failing worker did" if excluded.scope == "worker" else "the dialogues that failed"
+    reach = "everything that a failing rater did" if excluded.scope == "worker" else "the dialogues that failed"
     where = f"Checked in {counted(len(excluded.tasks), 'task')}: {', '.join(excluded.tasks)}." if excluded.tasks else ""
     told = say("facts", "left_out_here", facts={"excluded": excluded, "raters": None})
     rows = [row.model_dump() for row in excluded.counts]

@@ -201,7 +201,7 @@ def pairs_table(answer: Summary) -> views.DataTable:
         "low": (f"{level} from", kind),
         "high": (f"{level} to", kind),
         "p_paper": (paper, "p"),
-        "p_clustered": ("p, clustered" if by_both else "p, by worker", "p"),
+        "p_clustered": ("p, clustered" if by_both else "p, by rater", "p"),
         **({"p_decides": ("Holm" if corrected else "p, larger", "p")} if decides else {}),
         "superiority": ("Superiority", "share"),
         "superiority_low": ("from, superiority", "share"),

@@ -70,7 +70,7 @@ def warnings(studies: Studies, *, timed_out: int, cut_off: int, unheard: int) ->
     ]
     workers, filled = max(1, int(studies.folded[0])), studies.evidence.filled
     if (share := timed_out / workers) > MANY_TIMED_OUT:
-        said.append(words["timed_out"].format(workers=counted(timed_out, "worker"), share=share))
+        said.append(words["timed_out"].format(workers=counted(timed_out, "rater"), share=share))
     if filled and cut_off > MANY_LEFT * workers:
         said.append(words["cut_off"].format(dialogues=counted(cut_off, "dialogue")))
     if filled and unheard > MANY_LEFT * workers:

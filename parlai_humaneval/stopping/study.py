@@ -111,10 +111,10 @@ class SequentialStudy:
         models are rated each by itself, and a worker is to rate one, they rate one of two models, and who comes next the
         other one."""
         if dialogues < 1:
-            raise StudyError(f"worker {worker} asks for {dialogues} dialogues", try_="give at least one")
+            raise StudyError(f"rater {worker} asks for {dialogues} dialogues", try_="give at least one")
         if worker in self._workers:
             raise StudyError(
-                f"worker {worker} has taken part in this study: all dialogues of a worker are drawn when they "
+                f"rater {worker} has taken part in this study: all dialogues of a rater are drawn when they "
                 "come, and count once",
                 try_="ask for more dialogues at that time, or send somebody else",
             )
@@ -162,10 +162,10 @@ class SequentialStudy:
         if not self.rule.judge:
             raise StudyError("this study began without a judge", try_="begin another study to use one")
         if not 0 <= dialogue < len(came.dialogues) or len(came.dialogues[dialogue]) != 2:
-            raise StudyError(f"worker {worker} has no dialogue of two models at position {dialogue}")
+            raise StudyError(f"rater {worker} has no dialogue of two models at position {dialogue}")
         if dialogue in came.outcomes or dialogue in came.so_far:
             raise StudyError(
-                f"worker {worker} has answered in dialogue {dialogue}: an answer of a judge after that of a person is not a "
+                f"rater {worker} has answered in dialogue {dialogue}: an answer of a judge after that of a person is not a "
                 "prediction",
                 try_="let the judge answer before any rater is asked",
             )
@@ -221,8 +221,8 @@ class SequentialStudy:
         came = self._came(worker)
         left = [number for number in range(len(came.dialogues)) if number not in came.outcomes]
         if len(outcomes) != len(left):
-            what = f"{len(outcomes)} outcomes for the {len(left)} open dialogues of worker {worker}"
-            raise StudyError(what, try_="give one each, or say that the worker left")
+            what = f"{len(outcomes)} outcomes for the {len(left)} open dialogues of rater {worker}"
+            raise StudyError(what, try_="give one each, or say that the rater left")
         for number, outcome in zip(left, outcomes, strict=True):
             self._check(worker, came, number, outcome)
         for number, outcome in zip(left, outcomes, strict=True):
@@ -243,7 +243,7 @@ class SequentialStudy:
         came = self._came(worker)
         self.look(at=at)
         if not came.gone or not self.can_return(worker):
-            raise StudyError(f"worker {worker} cannot go on: they had not left, or the study went on without them")
+            raise StudyError(f"rater {worker} cannot go on: they had not left, or the study went on without them")
         self.in_flight += came.left
         came.gone = False
         self.studies.end(_ONE, np.array([came.unit.number]), np.array([np.inf]))
@@ -374,14 +374,14 @@ class SequentialStudy:
 
     def _came(self, worker: str) -> Worker:
         if worker not in self._workers:
-            raise StudyError(f"no worker {worker} has arrived in this study", try_="record the arrival first")
+            raise StudyError(f"no rater {worker} has arrived in this study", try_="record the arrival first")
         return self._workers[worker]
 
     def _check(self, worker: str, came: Worker, dialogue: int, outcome: Outcome) -> None:
         if not 0 <= dialogue < len(came.dialogues):
-            raise StudyError(f"worker {worker} has {len(came.dialogues)} dialogues, and none at position {dialogue}")
+            raise StudyError(f"rater {worker} has {len(came.dialogues)} dialogues, and none at position {dialogue}")
         if dialogue in came.outcomes:
-            raise StudyError(f"dialogue {dialogue} of worker {worker} was answered before: an answer counts once")
+            raise StudyError(f"dialogue {dialogue} of rater {worker} was answered before: an answer counts once")
         if len(outcome.picks) != len(came.dialogues[dialogue]):
             models = ", ".join(came.dialogues[dialogue])
             raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}", try_="give one number per model")

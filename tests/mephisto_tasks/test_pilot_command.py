@@ -159,7 +159,7 @@ def test_what_a_small_pilot_cannot_tell_is_said(tmp_path: Path) -> None:
     status, printed, said = pilot("pw_turn", "--tables", where, *QUICK)
     assert status == 0, said
     assert "0.050 (default)" in printed
-    assert "fewer than 10 workers" in " ".join(printed.split())
+    assert "fewer than 10 raters" in " ".join(printed.split())
     assert "The main study:\n  parlai-humaneval launch pw_turn" in printed
 
 

@@ -103,7 +103,7 @@ def test_a_task_on_finished_dialogues_is_reported(stored: Path) -> None:
     assert found["attention_checks"] == {"passed": 4, "failed": 1, "not_answered": 0, "workers_failing": 1}
     done = run(report, stored, "--task-name", "pairs")
     assert max(map(len, done.output.splitlines())) <= 80
-    assert "4 passed, 1 failed (by 1 worker)" in " ".join(done.output.split())
+    assert "4 passed, 1 failed (by 1 rater)" in " ".join(done.output.split())
 
 
 def test_who_failed_the_attention_check_is_left_out(stored: Path) -> None:
@@ -115,7 +115,7 @@ def test_who_failed_the_attention_check_is_left_out(stored: Path) -> None:
     }  # fmt: skip
     done = " ".join(run(report, stored, "--task-name", "pairs", "--exclude", "paper").output.split())
     assert (
-        "Left out by quality checks: 5 judgements; 1 worker with all their work (workers who failed: failed_gold 1"
+        "Left out by quality checks: 5 judgements; 1 rater with all their work (raters who failed: failed_gold 1"
         in done
     )
     full = " ".join(run(report, stored, "--task-name", "pairs", "--exclude", "paper", "--full").output.split())

@@ -94,7 +94,7 @@ def test_tables_are_printed(tables: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "beta" in done.stdout
-    assert "Rated by: 4 workers" in done.stdout
+    assert "Rated by: 4 raters" in done.stdout
 
 
 def test_a_page_is_written_with_its_folder(tables: Path, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_task_gives_the_same_page(stored: Path, tmp_path: Path) -> None:
     assert "of 24 turns" in " ".join(done.stdout.split())
     text = page.read_text(encoding="utf-8")
     assert "Which would you rather talk to?" in text
-    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all their work" in text
+    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 rater with all their work" in text
     assert "I would like to hear more about that 1" in text
     everything = [path.read_bytes() for path in [page, *(tmp_path / "study").rglob("*")] if path.is_file()]
     assert not [one for one in everything if b"name-of" in one or str(stored).encode() in one]

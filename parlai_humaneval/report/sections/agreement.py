@@ -205,7 +205,7 @@ class AgreementRow(AgreementBase):
     Things were judged ``per_thing`` times each in the mean, by ``n_raters`` people (with ``own``: besides own raters).
     ``kappa``: Cohen's for ``own``, Fleiss' for ``several``; None on scales of more than ten points. ``alpha``:
     Krippendorff's at level ``scale``. ``own_mean``, ``other_mean``: what each said, of a yes or no the share of yes.
-    ``difference``: of ratings, the other minus the own rater, clustered by worker.
+    ``difference``: of ratings, the other minus the own rater, clustered by rater.
     """
 
     kind: Annotated[Kind, Column("Who")]

@@ -60,7 +60,7 @@ class MeasureRow(cells.Row):
     """One question of the study; ``group``: the models that stood side by side, where several groups of models were asked
     it.
 
-    ``variance_ratio``: of the gap between two models, clustered by worker (and by dialogue, where several workers judged
+    ``variance_ratio``: of the gap between two models, clustered by rater (and by dialogue, where several workers judged
     the same), by that of independent answers: what likeness costs a comparison, or (below 1) what it gains.
     ``icc_for_planning``, ``dialogue_icc_for_planning``: of workers and of dialogues, with which a plan's design effect is
     about that ratio; ties are among the judgements that a plan counts. These, ``judged_both`` (share of workers who
@@ -80,7 +80,7 @@ class MeasureRow(cells.Row):
     group: Annotated[str, cells.Column("Models", table=cells.EVERY)]
     n: Annotated[int, cells.Column("Answers")]
     n_workers: cells.Count
-    effective_workers: Annotated[Score, cells.Column("Effective workers")]
+    effective_workers: Annotated[Score, cells.Column("Effective raters")]
     variance_ratio: Annotated[Score, cells.Column("Ratio of variances")]
     icc_for_planning: Annotated[Score, cells.Column("ICC for plan")]
     icc_for_planning_low: Annotated[Score, cells.Column("from")]
@@ -93,9 +93,9 @@ class MeasureRow(cells.Row):
     detectable_gap_largest: Annotated[Score, cells.Column("Gap of the least sure pair")]
     detectable_gap_independent: Annotated[Score, cells.Column("Gap if independent")]
     n_dialogues: Annotated[int, cells.Column(table=LIKENESS)]
-    per_worker: Annotated[Score, cells.Column("Answers a worker (Σn²/Σn)", table=LIKENESS)]
+    per_worker: Annotated[Score, cells.Column("Answers a rater (Σn²/Σn)", table=LIKENESS)]
     per_dialogue: Score
-    by_worker: Annotated[Result, cells.Estimate("ICC, worker", name="icc_worker", table=LIKENESS)]
+    by_worker: Annotated[Result, cells.Estimate("ICC, rater", name="icc_worker", table=LIKENESS)]
     by_dialogue: Annotated[Result, cells.Column("ICC, dialogue", name="icc_dialogue", path="estimate", table=LIKENESS)]
     design_effect: Annotated[Score, cells.Column("Design effect of the mean", table=LIKENESS)]
     design_effect_dialogue: Score
@@ -113,7 +113,7 @@ class MeasureRow(cells.Row):
 class GapRow(cells.Row):
     """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
 
-    ``clustered``: the mean gap, tested against 0 by worker (by worker and dialogue, where several workers judged the same
+    ``clustered``: the mean gap, tested against 0 by worker (by rater and dialogue, where several workers judged the same
     dialogues), with its standard error.
     ``variance_ratio``: the variance of the gap, so clustered, by that of independent answers: the design effect
     that the test really meets. Below 1 where workers judge both models and differ in level. ``per_worker``: answers of a
@@ -128,7 +128,7 @@ class GapRow(cells.Row):
     model_a: Annotated[str, cells.Column("A")]
     model_b: Annotated[str, cells.Column("B")]
     n_workers: Annotated[int, cells.Column("Answers", "count", name="n", of="clustered", path="n"), cells.Column()]
-    effective_workers: Annotated[float, cells.Column("Effective workers")]
+    effective_workers: Annotated[float, cells.Column("Effective raters")]
     unit: Annotated[Unit, cells.Column("Unit")]
     clustered: Annotated[
         Result,

@@ -37,7 +37,7 @@ class DirectAssessment(Assessment, Section):
             Summary(
                 section="direct_assessment",
                 **Family(TECHNIQUE, self.basis.setting, self.basis.metric, OVERALL)._asdict(),
-                what="overall z (0: the mean over everything that a worker rated)",
+                what="overall z (0: the mean over everything that a rater rated)",
                 verdict=self.headline,
                 models=lines,
                 pairs=self.lines,

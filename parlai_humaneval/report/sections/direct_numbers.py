@@ -88,7 +88,7 @@ class CheckedRow(Row):
 class Significance(Part):
     """``p[i][j]``: one-sided rank-sum p that the model of row i is better than that of column j; None on the diagonal.
 
-    ``p_clustered[i][j]``: two-sided, clustered by worker, after Holm's correction.
+    ``p_clustered[i][j]``: two-sided, clustered by rater, after Holm's correction.
     """
 
     models: list[str]
@@ -120,14 +120,14 @@ class OpinionRow(Row):
     """What raters thought of the topic. ``n``: dialogues, the degraded model's too, as the paper counts them.
 
     ``share_passed``, ``share_failed``: of the dialogues of these workers. ``overall``: mean z of the dialogues that
-    count, clustered by worker.
+    count, clustered by rater.
     """
 
     opinion: Annotated[str, Column()]
     n: Annotated[int, Column("Dialogues")]
     share: Annotated[float, Column(kind="share")]
-    share_passed: Annotated[Score, Column("of workers who passed", "share")]
-    share_failed: Annotated[Score, Column("of workers who failed", "share")]
+    share_passed: Annotated[Score, Column("of raters who passed", "share")]
+    share_failed: Annotated[Score, Column("of raters who failed", "share")]
     overall: Annotated[Overall, Key(name="n_scored", path="n")]
 
 

@@ -29,7 +29,7 @@ from parlai_humaneval.techniques.registry import FREE_FOR_ALL
 SAMPLES, MOST_LIMITS = 100, 6
 TOLERANCE = 1e-9  # scores are right to 1e-6
 SHARE_AXIS = "turns that showed it in which its reply was chosen"
-SCORE_AXIS = "TrueSkill score μ − 3σ, median over resampled workers"
+SCORE_AXIS = "TrueSkill score μ − 3σ, median over resampled raters"
 STRENGTH_AXIS = "strength, log-odds against the mean (Plackett–Luce)"
 SAME_SCORE = 0.05
 """TrueSkill scores that differ by less are equal."""
@@ -56,7 +56,7 @@ class FreeForAllModel(OfQuestion):
     which is what the bootstrap interval is of; ``rank``: by that, 1 best, or by strength (see :class:`GroupRow`).
 
     ``point_share``: of the answered turns that showed it, those that it won; ``mean_rank``: over dialogues, 1 best, equal
-    points share the better rank. Both are clustered by worker.
+    points share the better rank. Both are clustered by rater.
     """
 
     rank: Annotated[int, Column()]
@@ -100,7 +100,7 @@ class FreeForAllPair(OfQuestion):
     """Strength of the first minus that of the second; ``chance``: of the first being chosen over the second.
 
     ``independent``: the same test if every turn were independent. ``superiority``: how often the first had more points in
-    a dialogue that had both, as many points counting half; clustered by worker.
+    a dialogue that had both, as many points counting half; clustered by rater.
     """
 
     models: list[str]

@@ -50,7 +50,7 @@ class Term(Part):
 class ReasonGroup(Row):
     """Reasons for choosing ``model`` where ``comparison`` (models joined by ;) was shown.
 
-    ``nobody``: no model was chosen, and ``model`` is tie or none. ``words``: the mean of a reason, clustered by worker.
+    ``nobody``: no model was chosen, and ``model`` is tie or none. ``words``: the mean of a reason, clustered by rater.
     """
 
     technique: Name
@@ -83,7 +83,7 @@ class WordRow(Row):
     comparison: Annotated[str, Column("Compared")]
     model: Annotated[str, Column("Chosen")]
     word: Annotated[str, Column("Word")]
-    raters: Annotated[int, Column("Workers")]
+    raters: Annotated[int, Column("Raters")]
     others: Annotated[int, Column("For the others")]
     log_odds: Annotated[float, Column("Log odds")]
     z: Annotated[float, Column("z")]

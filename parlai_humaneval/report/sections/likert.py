@@ -52,7 +52,7 @@ class LikertModel(LikertRow):
 
 
 class LikertPair(LikertRow):
-    """Two models on one criterion: mean of A minus mean of B, with the interval clustered by worker, and by dialogue
+    """Two models on one criterion: mean of A minus mean of B, with the interval clustered by rater, and by dialogue
     where several workers rated the same; ``p_worker``: by worker alone, None where that is ``p_clustered``.
 
     ``p_value``: the paper's t test. ``effective_win_rate``: chance that A's rating is the better one, equal ones
@@ -91,7 +91,7 @@ class LikertPair(LikertRow):
 class TurnTerm(cells.Row):
     """A term of the regression of final ratings on per-turn rates; ``model`` "": all models together.
 
-    ``ci_low``, ``ci_high`` and ``p_clustered`` are clustered by worker, the others the paper's.
+    ``ci_low``, ``ci_high`` and ``p_clustered`` are clustered by rater, the others the paper's.
     """
 
     technique: cells.Name
@@ -116,7 +116,7 @@ class LikertCombo(cells.Row):
     """Two models by weighted means of a conversation's turns and its rating, ``w_turn`` : ``w_dialog``.
 
     ``metric``: of turns; ``criterion``: of ratings. ``difference``: mean of A minus mean of B, from 0 to 1 each, with
-    the interval clustered by worker; ``p_value``: the paper's t test. ``effective_win_rate``: chance that A's score is
+    the interval clustered by rater; ``p_value``: the paper's t test. ``effective_win_rate``: chance that A's score is
     the higher one, equal ones counting half.
     """
 

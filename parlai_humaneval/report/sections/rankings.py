@@ -39,7 +39,7 @@ class RankedRow(AskedRow):
 
 
 class RankedModel(RankedRow):
-    """A model's places, 1 the best, clustered by worker and dialogue. ``best``: share of rankings in which no reply
+    """A model's places, 1 the best, clustered by rater and dialogue. ``best``: share of rankings in which no reply
     stood above it; ``own_picked``: share of the same turns in which the dialogue's own rater chose it."""
 
     model: Name

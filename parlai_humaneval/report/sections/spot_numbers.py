@@ -38,7 +38,7 @@ _CLUSTERED = cells.p_columns(label="p (clustered)", holm="p (clustered), Holm")
 
 
 class Share(cells.Row):
-    """A share with its interval, clustered by worker, and by dialogue where several workers judged the same."""
+    """A share with its interval, clustered by rater, and by dialogue where several workers judged the same."""
 
     result: Annotated[Result, cells.Estimate(name="estimate", ends="ci")]
 
@@ -103,7 +103,7 @@ class _Record(OfModel):
 class SpottedModel(SpeakerRow, _Record):
     """A bot. ``win_rate``: the mean over its opponents of the rates of Eq. 1, as the paper ranks; ``win_rate_pooled``:
     all decided segments against other bots together, so that an opponent counts as often as they met. ``ties`` are left
-    out of both; clustered by worker and dialogue, tested against one half.
+    out of both; clustered by rater and dialogue, tested against one half.
 
     ``rank_low`` to ``rank_high`` and ``cluster`` (1: best) are the paper's: TrueSkill over resamples of segments, central
     range; ``rank_low_shortest`` and ``rank_high_shortest`` their shortest range. ``rank``, ``rank_low_workers``,
@@ -123,11 +123,11 @@ class SpottedModel(SpeakerRow, _Record):
     rank: int | None = None
     rank_low_workers: Annotated[
         int | None,
-        cells.Column("Ranks, workers resampled", "text", name="ranks_workers", of="ranks_workers", in_json=False),
+        cells.Column("Ranks, raters resampled", "text", name="ranks_workers", of="ranks_workers", in_json=False),
         cells.Key(),
     ] = None
     rank_high_workers: int | None = None
-    cluster_workers: Annotated[int | None, cells.Column("Cluster, workers resampled")] = None
+    cluster_workers: Annotated[int | None, cells.Column("Cluster, raters resampled")] = None
 
     @property
     def ranks(self) -> str | None:

@@ -168,7 +168,7 @@ def _told(a: spot_numbers.Analysis) -> dict[str, Any]:
         by_worker=_clusters(a.models, "cluster_workers"),
         unmet=len(playing) * (len(playing) - 1) // 2 - len(a.pairs),
         about_tests=[
-            *([f"{counted(a.n_workers, 'worker')}: {too_few_clusters()}."] if a.n_workers < MIN_CLUSTERS else []),
+            *([f"{counted(a.n_workers, 'rater')}: {too_few_clusters()}."] if a.n_workers < MIN_CLUSTERS else []),
             *conclusions.rough_guides(wins),
             *conclusions.counted_once(wins),
             *conclusions.counted_once(test.clustered for test in a.tests),
@@ -196,7 +196,7 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
     ]
     shares = [column for k in a.lengths for column in _ends(f"s{k}", f"S({k})", "low", "high")]
     title = "Share not spotted within k exchanges"
-    yield row_table("segments_survival", title, (_MODEL, *shares), curves, ("Bands clustered by worker.",))
+    yield row_table("segments_survival", title, (_MODEL, *shares), curves, ("Bands clustered by rater.",))
     yield views.table("segments_lengths", a.by_length)
     # The paper's Table 1.
     names = a.playing

@@ -160,7 +160,7 @@ class PeekedPair(StudyPart):
     model_a: Annotated[str, Column()]
     model_b: Annotated[str, Column()]
     better: Annotated[str, Column("Would have been called better")]
-    after: Annotated[int | None, Column("After workers")]
+    after: Annotated[int | None, Column("After raters")]
     wrongly: Annotated[bool | None, Column(kind="text")]
 
 

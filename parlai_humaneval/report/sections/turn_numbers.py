@@ -50,7 +50,7 @@ def _of_group(group: ComparisonGroup) -> dict[str, Any]:
 
 
 def _share(values: Floats, workers: Objects, level: float, counts: Floats | None = None) -> Result:
-    """Sum of ``values`` of the sum of ``counts`` (one each), clustered by worker; nan does not count."""
+    """Sum of ``values`` of the sum of ``counts`` (one each), clustered by rater; nan does not count."""
     whole = np.ones_like(values) if counts is None else counts
     return clustered_share(cluster_sums(values, whole, workers), level=level)
 

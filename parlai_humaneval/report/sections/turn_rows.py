@@ -73,7 +73,7 @@ class TurnModel(OfGroup):
     """A model in all turns that count. ``selected`` of ``n``: chosen, or as a single reply found good (or marked with a
     ``problem``: then all that is said of dialogues is of turns without it).
 
-    ``rate``: clustered by worker; ``boot``: percentiles over resampled workers; ``wald``, ``wilson``: all turns taken as
+    ``rate``: clustered by rater; ``boot``: percentiles over resampled workers; ``wald``, ``wilson``: all turns taken as
     independent. ``adjusted``: with all positions weighted equally, where the effect of the place outweighs a difference of
     models; then it is told first. ``rank``: by what is told, 1 best, equal ones share the better rank.
     ``from_2``: without first turns, as Liu et al. 2023 count. ``dialogues``: of a single model, the share of dialogues with

@@ -26,7 +26,7 @@ from scipy.special import chdtr, stdtr, stdtrit
 
 from parlai_humaneval._util.arrays import Codes, Floats
 from parlai_humaneval.statistics.core import sign_flip
-from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
+from parlai_humaneval.statistics.core.result import Result, called, check_level, check_null, check_share
 from parlai_humaneval.statistics.core.shares import EXTREME_SOURCE, ClusteredRate, extreme_rate_test, share_test
 
 MIN_CLUSTERS = 3  # Below it there is no clustered interval and no p-value
@@ -47,12 +47,12 @@ CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust In
 
 def too_few_clusters(cluster: str = "worker") -> str:
     """Said in place of an interval and a p-value."""
-    return f"too few {cluster}s for an interval and a p-value (at least {MIN_CLUSTERS} are needed)"
+    return f"too few {called(cluster)}s for an interval and a p-value (at least {MIN_CLUSTERS} are needed)"
 
 
 def independent(cluster: str = "worker") -> str:
     """What every test by clusters assumes."""
-    return f"{cluster}s are independent of each other"
+    return f"{called(cluster)}s are independent of each other"
 
 
 def limited(low: float, high: float, limits: tuple[float, float] | None) -> tuple[float, float, tuple[str, ...]]:
@@ -122,7 +122,7 @@ def clustered_share(
 
     >>> won, workers = [1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1], list('aabbccddeeff')
     >>> print(clustered_share(cluster_sums(won, [1] * 12, workers)))
-    share: 0.750, 95% interval 0.500 to 0.945, statistic 2.236, p = .25, n = 12 [sign-flip test, clustered by worker;
+    share: 0.750, 95% interval 0.500 to 0.945, statistic 2.236, p = .25, n = 12 [sign-flip test, clustered by rater;
     near 0 and 1 binomial of the effective number of answers]
     """
     check_level(level)
@@ -142,10 +142,14 @@ def clustered_share(
         # of one half, is tested by the signs, and where they reject what the binomial would keep there is no interval.
         # Another hypothesis has no such symmetry, and is tested by the binomial.
         exact = extreme_rate_test(rates, [null], base.level)
-        p, method, source = float(exact.p_values[0]), f"{BINOMIAL}, clustered by {cluster}", EXTREME_SOURCE
+        p, method, source = float(exact.p_values[0]), f"{BINOMIAL}, clustered by {called(cluster)}", EXTREME_SOURCE
         if observed.are_flipped and null == 0.5:
-            p, method, source = observed.p_value(null), f"{EXACT_FLIPS}, clustered by {cluster}", sign_flip.SOURCE
-        note = f"all {cluster}s have the same share, so a clustered variance cannot be estimated"
+            p, method, source = (
+                observed.p_value(null),
+                f"{EXACT_FLIPS}, clustered by {called(cluster)}",
+                sign_flip.SOURCE,
+            )
+        note = f"all {called(cluster)}s have the same share, so a clustered variance cannot be estimated"
         result = base.but(p_value=p, method=method, source=source, notes=(note,))
         if p >= 1 - base.level:
             return result.but(ci_low=min(exact.low, null), ci_high=max(exact.high, null))
@@ -170,7 +174,7 @@ def clustered_base(
 ) -> Result:
     """A result by clusters, ready where there are too few observations or clusters for an interval."""
     details = {f"n_{cluster}s": groups, **({} if null is None else {"null": null})}
-    how = f"{FLIPPED}, clustered by {cluster}", sign_flip.SOURCE, independent(cluster)
+    how = f"{FLIPPED}, clustered by {called(cluster)}", sign_flip.SOURCE, independent(cluster)
     base = Result.by(*how, name=name, n=n, level=level, estimate=estimate, details=details)
     if estimate is None:
         return base.but(p_value=None if null is None else 1.0, notes=("no observations: nothing can be estimated",))
@@ -267,18 +271,20 @@ def with_sign_flips(base: Result, observed: Clusters, null: float | None, cluste
     """
     if not observed.varies:
         # All clusters say the same: no interval can be estimated, but their signs can be flipped.
-        agreed = base.but(notes=(*base.notes, f"all {cluster}s {AGREE}"))
+        agreed = base.but(notes=(*base.notes, f"all {called(cluster)}s {AGREE}"))
         if null is None:
             return agreed
         return agreed.but(p_value=observed.p_value(null), method=base.method.replace(FLIPPED, EXACT_FLIPS))
     groups, error = len(observed.parts), standard_error(observed.parts)
     p, low, high = observed.test(null, base.level)
     unbounded = limits is None and not np.isfinite([low, high]).all()
-    notes = (f"too few {cluster}s, or one with too many of the answers, to exclude any value",) if unbounded else ()
+    notes = (
+        (f"too few {called(cluster)}s, or one with too many of the answers, to exclude any value",) if unbounded else ()
+    )
     low, high, cut = limited(low, high, limits)
     by_t = {} if observed.are_flipped else {"df": observed.df}
     if by_t:
-        base = base.but(method=f"CR1 t, clustered by {cluster}", source=CR1_SOURCE)
+        base = base.but(method=f"CR1 t, clustered by {called(cluster)}", source=CR1_SOURCE)
     return base.but(
         ci_low=None if unbounded else low,
         ci_high=None if unbounded else high,
@@ -325,13 +331,13 @@ def effective_clusters(sizes: npt.ArrayLike) -> float:
 def small_sample_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
     """What to say of an interval that rests on few clusters, or on few large ones of such ``sizes``; often nothing."""
     if groups < FEW_CLUSTERS:
-        return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
+        return (f"fewer than {FEW_CLUSTERS} {called(cluster)}s: take the interval as a rough guide",)
     effective = float(groups) if sizes is None else effective_clusters(sizes)
     if round(effective) >= FEW_CLUSTERS:
         return ()
     return (
-        f"the {cluster}s gave unequal numbers of answers, so {groups} weigh like {effective:.1f} equal ones: take the "
-        "interval as a rough guide",
+        f"the {called(cluster)}s gave unequal numbers of answers, so {groups} weigh like {effective:.1f} equal ones: take "
+        "the interval as a rough guide",
     )
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.special import chdtri, fdtrc, fdtri, nctdtr, ndtr, ndtri, stdtrit
 
 from parlai_humaneval._util.arrays import Codes, Floats, Objects
-from parlai_humaneval.statistics.core.result import Result, check_level
+from parlai_humaneval.statistics.core.result import Result, called, check_level
 
 NEGATIVE = (
     "the estimate is negative: in these data answers of one {cluster} differ more than those of different {cluster}s, "
@@ -111,7 +111,7 @@ def intraclass_correlation(
 
     >>> print(intraclass_correlation([5, 4, 5, 2, 1, 2, 4, 4, 3], list('aaabbbccc')))
     intraclass correlation: 0.870, 95% interval 0.387 to 0.996, statistic 21.000, p = .002, n = 9 [one-way ANOVA by
-    worker, F interval]
+    rater, F interval]
     """
     alone = Clustered(np.asarray(values, dtype=float), np.asarray(clusters, dtype=object))
     return pooled_intraclass_correlation([alone], name=name, cluster=cluster, level=level)
@@ -133,9 +133,9 @@ def pooled_intraclass_correlation(
     everyone = np.concatenate([sample.clusters for sample in counted]) if counted else np.zeros(0, dtype=object)
     all_sizes = np.concatenate(sizes) if sizes else np.zeros(0)
     base = Result.by(
-        f"one-way ANOVA by {cluster}, F interval",
+        f"one-way ANOVA by {called(cluster)}, F interval",
         "Donner & Koval 1980; Searle 1971",
-        *(f"{cluster}s are independent of each other", "interval and p-value: normal, equally spread values"),
+        *(f"{called(cluster)}s are independent of each other", "interval and p-value: normal, equally spread values"),
         name=name,
         n=n,
         level=level,
@@ -148,9 +148,9 @@ def pooled_intraclass_correlation(
         return base.but(p_value=1.0, notes=("no observations: nothing can be estimated",))
     why = ""
     if max(of.size for of in sizes) < 2:
-        why = f"only one {cluster}: the correlation of answers of one {cluster} cannot be estimated"
+        why = f"only one {called(cluster)}: the correlation of answers of one {called(cluster)} cannot be estimated"
     elif all_sizes.max() < 2:
-        why = f"no {cluster} has two observations: their correlation cannot be estimated"
+        why = f"no {called(cluster)} has two observations: their correlation cannot be estimated"
     elif max(np.ptp(sample.values) for sample in counted if sample.values.size) < 1e-12:
         why = "all values are equal: their correlation cannot be estimated"
     if why:
@@ -166,7 +166,7 @@ def pooled_intraclass_correlation(
     between, within, df_between, df_within, pairs = map(float, sums)
     between, within, mean_size = between / df_between, within / df_within, pairs / df_between
     if within < 1e-12:
-        return base.but(estimate=1.0, notes=(f"all answers of one {cluster} are equal: no interval",))
+        return base.but(estimate=1.0, notes=(f"all answers of one {called(cluster)} are equal: no interval",))
     f, tail = between / within, 0.5 + level / 2
     ratios = f / float(fdtri(df_between, df_within, tail)), f * float(fdtri(df_within, df_between, tail))
     estimate = max(-1.0, (between - within) / (between + (mean_size - 1) * within))
@@ -177,7 +177,7 @@ def pooled_intraclass_correlation(
         ci_high=high,
         statistic=f,
         p_value=float(fdtrc(df_between, df_within, f)),
-        notes=(NEGATIVE.format(cluster=cluster),) if estimate < 0 else (),
+        notes=(NEGATIVE.format(cluster=called(cluster)),) if estimate < 0 else (),
         details={**base.details, "df_between": df_between, "df_within": df_within},
     )
 

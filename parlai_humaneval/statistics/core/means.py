@@ -37,7 +37,7 @@ def clustered_mean(
     clusters there is no interval and no p-value. Where all clusters have the same mean there is no interval, and the
     p-value is that of the exact sign-flip test.
 
-    ``dialogues`` of the observations: where several workers judged the same one, it is by worker and dialogue. With
+    ``dialogues`` of the observations: where several workers judged the same one, it is by rater and dialogue. With
     ``once`` every cluster counts once: it is the mean of the means of clusters.
 
     The interval holds the means that are in keeping with the data. Assumes that clusters are independent; of
@@ -49,7 +49,7 @@ def clustered_mean(
     Source: Canay, Romano & Shaikh 2017; by dialogue, too, Cameron, Gelbach & Miller 2011, §2.1.
 
     >>> print(clustered_mean([4, 5, 3, 4, 2, 5], list('aabbcc'), null=3))
-    mean: 3.833, 95% interval 2.399 to 5.268, statistic 2.500, p = .13, n = 6 [CR1 t, clustered by worker]
+    mean: 3.833, 95% interval 2.399 to 5.268, statistic 2.500, p = .13, n = 6 [CR1 t, clustered by rater]
     """
     check_level(level)
     check_null(null, limits)
@@ -101,7 +101,7 @@ def clustered_difference(
     Source: Cameron & Miller 2015, §II.
 
     >>> print(clustered_difference([4, 5, 4, 3], list('abcd'), [3, 3, 4, 2], list('abcd')))
-    difference: 1.000, 95% interval −0.299 to 2.299, statistic 2.449, p = .092, n = 8 [CR1 t, clustered by worker]
+    difference: 1.000, 95% interval −0.299 to 2.299, statistic 2.449, p = .092, n = 8 [CR1 t, clustered by rater]
     """
     check_level(level)
     of_a, of_b = dialogues or (None, None)
@@ -134,7 +134,7 @@ def clustered_difference(
 
 
 def crossed_mean(values: npt.ArrayLike, workers: npt.ArrayLike, dialogues: npt.ArrayLike, **named: Any) -> Result:
-    """:func:`clustered_mean` by worker and dialogue, as it was called."""
+    """:func:`clustered_mean` by rater and dialogue, as it was called."""
     return clustered_mean(values, workers, dialogues=dialogues, **named)
 
 
@@ -147,7 +147,7 @@ def crossed_difference(
     dialogues_b: npt.ArrayLike,
     **named: Any,
 ) -> Result:
-    """:func:`clustered_difference` by worker and dialogue, as it was called."""
+    """:func:`clustered_difference` by rater and dialogue, as it was called."""
     return clustered_difference(values_a, workers_a, values_b, workers_b, dialogues=(dialogues_a, dialogues_b), **named)
 
 

@@ -41,8 +41,13 @@ def check_share(numerators: float, denominators: float) -> None:
         )
 
 
-OBSERVATIONS_INDEPENDENT = "all observations are independent of each other, also those of one worker"
+OBSERVATIONS_INDEPENDENT = "all observations are independent of each other, also those of one rater"
 Detail = float | int | str | None
+
+
+def called(cluster: str) -> str:
+    """A cluster in a sentence."""
+    return "rater" if cluster == "worker" else cluster
 
 
 class Result(BaseModel, extra="forbid", frozen=True):

@@ -220,7 +220,7 @@ def share_interval(
         )
     given = n if asked is None else np.asarray(asked, dtype=float)
     if given.shape != n.shape or (given < n).any():
-        raise ValueError("asked must hold the number of dialogues that each worker was given, no fewer than terms")
+        raise ValueError("asked must hold the number of dialogues that each rater was given, no fewer than terms")
     if not 0 < level < 1:
         raise ValueError(f"the level must be between 0 and 1: it is {level:g}")
     bar = 2 / (1 - level)
@@ -264,7 +264,7 @@ def _evidence(outcomes: Floats, stakes: Floats, bets: Bets) -> Floats:
 def _shares(shares: npt.ArrayLike) -> Floats:
     y = np.asarray(shares, dtype=float)
     if y.ndim != 1 or not ((y >= 0) & (y <= 1)).all():
-        raise ValueError("shares must be a list of numbers from 0 to 1, one per worker, with nothing missing")
+        raise ValueError("shares must be a list of numbers from 0 to 1, one per rater, with nothing missing")
     return y
 
 

@@ -26,7 +26,7 @@ from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.result import Result, check_level
 from parlai_humaneval.statistics.core.sign_flip import EXACT_CLUSTERS
 
-INDEPENDENT = "all turns are independent of each other, also those of one dialogue and one worker"
+INDEPENDENT = "all turns are independent of each other, also those of one dialogue and one rater"
 _AS_LIKELY = 1 + 1e-7  # as scipy's binomtest: outcomes that differ by rounding alone are equally likely
 
 

@@ -24,14 +24,14 @@ from scipy.special import stdtr, stdtrit
 from parlai_humaneval._util.arrays import Codes, Floats
 from parlai_humaneval.statistics.core import clustered
 from parlai_humaneval.statistics.core.multiplicity import answer_weights
-from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
+from parlai_humaneval.statistics.core.result import Result, called, check_level, check_null, check_share
 
 FEW_DIALOGUES, FEW_OF_A_MODEL = 20, 10
 """Below so many (effective) dialogues, or so many of a model, the answer is said to be about these dialogues."""
 ABOUT = "about_dialogues"  # The detail of a result that says how few dialogues it is about; others have no such detail
 ABOUT_THESE = "the answer is about"  # How the note of such a result begins
 QUESTION = "question"  # What answers have in common besides their worker where it is not the dialogue
-OF_BOTH = "clustered by worker and dialogue"
+OF_BOTH = "clustered by rater and dialogue"
 BY_BOTH = f"two-way t, {OF_BOTH}"
 CROSSED_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
@@ -111,7 +111,7 @@ def by_both(
     of_workers = np.bincount(raters, weights=weights)
     return tested.but(
         method=BY_BOTH,
-        assumptions=("answers without a common worker or dialogue are independent",),
+        assumptions=("answers without a common rater or dialogue are independent",),
         source=CROSSED_SOURCE,
         notes=(*clustered.small_sample_notes(len(of_workers), "worker", of_workers), *few_notes, *tested.notes),
         details={**tested.details, **numbers},
@@ -142,9 +142,9 @@ def two_way_share(
     groups, total = [int(codes.max()) + 1 for codes in clusterings], float(n.sum())
     check_share(float(x.sum()), total)
     share = float(x.sum()) / total
-    assumed = f"comparisons without a common {cluster} are independent"
+    assumed = f"comparisons without a common {called(cluster)} are independent"
     details = {"n_first": groups[0], "n_second": groups[1], "null": null}
-    how = f"two-way t, clustered by {cluster} on both sides", CROSSED_SOURCE, assumed
+    how = f"two-way t, clustered by {called(cluster)} on both sides", CROSSED_SOURCE, assumed
     base = Result.by(*how, name=name, n=round(total), level=level, estimate=share, details=details)
     if min(groups) < clustered.MIN_CLUSTERS:
         return base.but(notes=(clustered.too_few_clusters(cluster),))
@@ -173,7 +173,7 @@ def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:
 def either_side_covariances(
     influence: Floats, workers: Codes, dialogues: tuple[Codes, Codes]
 ) -> tuple[Floats, Floats, Floats]:
-    """Covariances of what rows of ``influence`` sum to: by worker and dialogue, by worker alone, by dialogue alone."""
+    """Covariances of what rows of ``influence`` sum to: by rater and dialogue, by worker alone, by dialogue alone."""
     by_worker, by_dialogue = _covariances(influence, workers), dialogue_covariances(influence, dialogues)
     return by_worker + by_dialogue - dialogue_covariances(influence, dialogues, workers), by_worker, by_dialogue
 
@@ -270,7 +270,7 @@ def _without_variance(
 
 
 def is_by_both(result: Result) -> bool:
-    """Whether the test of ``result`` is by worker and dialogue, or question."""
+    """Whether the test of ``result`` is by rater and dialogue, or question."""
     return in_words(OF_BOTH, shared_by(result)) in result.method
 
 

@@ -32,7 +32,7 @@ METHOD = f"prediction-powered t, {two_way.OF_BOTH}"
 ASSUMPTIONS = (
     "people judged a random part of what the judge judged",
     "the judge answers dialogues of both parts in the same way",
-    "answers without a common worker or dialogue are independent",
+    "answers without a common rater or dialogue are independent",
 )
 MOST_WIDER = 1.01  # An interval that is wider than people's alone by more is not given: people's is
 FEWEST_CLUSTERS = 6
@@ -193,7 +193,7 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
     if round(df_alone) + 1 < FEWEST_CLUSTERS:
         return _alone(
             question,
-            f"people's answers come from fewer than {FEWEST_CLUSTERS} effective workers or dialogues, too few to use the "
+            f"people's answers come from fewer than {FEWEST_CLUSTERS} effective raters or dialogues, too few to use the "
             "judge's answers: the result uses people's answers alone",
         )
     error, df, gain = evidence.together(question.row, power, question.sizes)

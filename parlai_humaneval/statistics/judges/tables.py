@@ -144,7 +144,7 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
     >>> judge = replace(everyone, segments=labels.assign(worker_id='gpt'), **nothing)
     >>> ada = prediction_powered(people, judge)[0]
     >>> print(ada)
-    share of ada, taken for human: 0.553, 95% interval 0.422 to 0.678, n = 36 [prediction-powered t, clustered by worker
+    share of ada, taken for human: 0.553, 95% interval 0.422 to 0.678, n = 36 [prediction-powered t, clustered by rater
     and dialogue]
     >>> print(ada.notes[0])
     these 12 human dialogues are worth 16

@@ -15,7 +15,7 @@ from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core import multiplicity
 from parlai_humaneval.statistics.core import rows as cells
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share, sign_flip_p, with_dispersion
-from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.result import Result, called
 from parlai_humaneval.statistics.core.shares import binomial_test
 from parlai_humaneval.statistics.core.two_way import crossed_share, of_questions, two_way_share
 from parlai_humaneval.statistics.preference.win_rates import complement
@@ -98,7 +98,7 @@ def orient_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
             at = int(wrong.argmax())
             item, worker = (comparisons[name].iloc[at] for name in ("item_id", "worker_id"))
             named = f"model_a {a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r}"
-            raise TableError(f"item {item!r} of worker {worker!r}: {words} ({named})", where="comparisons")
+            raise TableError(f"item {item!r} of rater {worker!r}: {words} ({named})", where="comparisons")
     turned = np.asarray(a > b, dtype=bool)
     outcome = np.where(tied, 0, np.where(winner == a, 1, -1))
     # Of two dialogues ``side`` says who was first; of two replies their position, which of more than two says too little.
@@ -144,7 +144,7 @@ SCORE = cells.Estimate(kind="share", name="score_a", ends="score", end_labels=("
 class DecidedPair(cells.Row):
     """Two models that were compared; ``model_a`` comes first in the alphabet.
 
-    ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by worker, and by dialogue where
+    ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by rater, and by dialogue where
     several workers judged the same. ``paper``: the paper's test of them, which takes all for independent. Both are
     corrected over the ``family`` (``…_holm``). ``score``: the probability of superiority of A, in which ties count half,
     clustered likewise. ``adjusted``, ``adjusted_score``: both with each position weighted equally, where the effect
@@ -167,7 +167,7 @@ class DecidedPair(cells.Row):
     paper: Annotated[
         Result,
         cells.p_columns("p_value", "p_value", "p, binomial", "p, binomial, Holm"),
-        cells.once_columns("Every worker once", "share", of="win_rate"),
+        cells.once_columns("Every rater once", "share", of="win_rate"),
     ]
     adjusted: Annotated[
         Result | None,
@@ -216,17 +216,17 @@ SUPERIORITY_ALIKE = ("From, superiority, positions balanced", "To, superiority, 
 
 
 def _alone(whose: str) -> tuple[cells.Column, ...]:
-    """The interval and the p of a win rate that is clustered by worker, or by dialogue, alone."""
-    low = cells.Column(f"From, by {whose} alone", "share", name=f"{whose}_low", of=f"by_{whose}", path="ci_low")
-    high = replace(low, label=f"To, by {whose} alone", name=f"{whose}_high", path="ci_high")
-    label = f"p, by {whose} alone"
+    """The interval and the p of a win rate that is clustered by rater, or by dialogue, alone."""
+    low = cells.Column(f"From, by {called(whose)} alone", "share", name=f"{whose}_low", of=f"by_{whose}", path="ci_low")
+    high = replace(low, label=f"To, by {called(whose)} alone", name=f"{whose}_high", path="ci_high")
+    label = f"p, by {called(whose)} alone"
     return low, high, *cells.p_columns("p_value", f"p_{whose}", label, f"{label}, Holm", of=f"by_{whose}")
 
 
 class PairOutcome(DecidedPair):
     """All comparisons of two models in one group; A's wins of those that were decided.
 
-    ``win_rate`` and ``score`` are clustered by worker, and by dialogue where several workers judged the same.
+    ``win_rate`` and ``score`` are clustered by rater, and by dialogue where several workers judged the same.
     ``by_worker``: the win rate by worker alone, which ``p_sign_flip`` is of too; ``by_dialogue``: by the dialogues of A
     and of B alone. ``paper``: the binomial test.
     """
@@ -247,7 +247,7 @@ class PairOutcome(DecidedPair):
     score: Annotated[
         Result, cells.p_columns("p_value", "p_value", "p, binomial (paper)", "p, binomial, Holm", of="paper"), SCORE
     ]
-    paper: Annotated[Result, cells.once_columns("Every worker once", "share", of="win_rate")]
+    paper: Annotated[Result, cells.once_columns("Every rater once", "share", of="win_rate")]
     adjusted: Annotated[
         Result | None,
         cells.Estimate(

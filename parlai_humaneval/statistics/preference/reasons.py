@@ -85,7 +85,7 @@ def word_counts(texts: Sequence[str]) -> Floats:
 def mean_words(
     texts: Sequence[str], workers: npt.ArrayLike, *, name: str = "words a reason", level: float = 0.95
 ) -> Result:
-    """Mean number of words, with the interval clustered by worker."""
+    """Mean number of words, with the interval clustered by rater."""
     return clustered_mean(word_counts(texts), workers, name=name, limits=(0.0, np.inf), level=level)
 
 

@@ -1,5 +1,5 @@
 """The papers' tests of the turns of several models, turns taken as independent (Liu et al. 2023, “Sample Size”), each
-with its companion that is clustered by worker; p = 1 where nothing can be told apart."""
+with its companion that is clustered by rater; p = 1 where nothing can be told apart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from parlai_humaneval.statistics.core.clustered import (
 from parlai_humaneval.statistics.core.clustered import too_few_clusters as too_few_words
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected, with_once_each
-from parlai_humaneval.statistics.core.result import Detail, Result
+from parlai_humaneval.statistics.core.result import Detail, Result, called
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 
 SOURCE = "Liu et al. 2023, “Sample Size for Different Evaluations”"
@@ -273,12 +273,12 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
     matrix = np.asarray(chosen, dtype=float)
     if matrix.ndim != 2 or len(matrix) != np.size(clusters) or not np.isin(matrix, (0, 1)).all():
         raise ValueError(
-            f"expected turns × models of 0 and 1 and one {cluster} per turn; leave out turns that lack a model"
+            f"expected turns × models of 0 and 1 and one {called(cluster)} per turn; leave out turns that lack a model"
         )
     n, models = matrix.shape
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))
     groups = len(names)
-    how = f"joint {FLIPPED}, clustered by {cluster}", f"{sign_flip.SOURCE}; Cochran 1950", independent(cluster)
+    how = f"joint {FLIPPED}, clustered by {called(cluster)}", f"{sign_flip.SOURCE}; Cochran 1950", independent(cluster)
     details = {f"n_{cluster}s": groups, "df1": max(1, models - 1), "seed": 0, "draws": sign_flip.JOINT_DRAWS}
     base = Result.by(*how, name="all models", n=n, details=details)
     deviations = matrix - matrix.mean(axis=1, keepdims=True) if n else matrix
@@ -317,7 +317,7 @@ def choices_checked(chosen: npt.ArrayLike, models: Sequence[str], workers: npt.A
     matrix, who = np.asarray(chosen, dtype=float), np.asarray(workers, dtype=object)
     matrix = matrix if matrix.size else matrix.reshape(len(who), len(models))
     if matrix.ndim != 2 or matrix.shape != (len(who), len(models)):
-        raise ValueError(f"choices of shape {matrix.shape}: expected {len(who)} turns (workers) × {len(models)} models")
+        raise ValueError(f"choices of shape {matrix.shape}: expected {len(who)} turns (raters) × {len(models)} models")
     if not np.isin(matrix[~np.isnan(matrix)], (0, 1)).all():
         raise ValueError("expected 1 if a model was chosen, 0 if not, nan if it was not shown, and nothing else")
     return matrix, who

@@ -187,7 +187,7 @@ def _first_minus_others(rates: Floats, first: Floats) -> Floats:
 
 
 def _one_sample_t(values: Floats, name: str) -> Result:
-    assumed = "all dialogues are independent of each other, also those of one worker"
+    assumed = "all dialogues are independent of each other, also those of one rater"
     how, mean = "two-sided t test, one difference per dialogue", float(values.mean()) if values.size else None
     base = Result.by(how, FIRST_CHOICE, assumed, name=name, n=values.size, estimate=mean)
     if not values.size:

@@ -20,7 +20,7 @@ from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core import clustered
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import clustered_difference
-from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.result import Result, called
 from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Row, p_columns
 from parlai_humaneval.statistics.core.sign_flip import SOURCE as FLIPS_SOURCE
 from parlai_humaneval.statistics.core.sign_flip import joint_sign_flip_p
@@ -191,7 +191,7 @@ def effective_win_test(
     The share of B that each score of A beats, and of A that beats each score of B, are what an observation adds to
     the estimate; the signs of their sums by cluster are flipped. A cluster may
     hold scores of both. p = 1 with no scores of one of them, and no estimate. ``dialogues``, those of the scores of A and
-    of B: where several workers judged the same, the test is by worker and dialogue.
+    of B: where several workers judged the same, the test is by rater and dialogue.
 
     Raises:
         ValueError: a score is missing, or not every score has its cluster.
@@ -202,11 +202,11 @@ def effective_win_test(
 
     >>> print(effective_win_test([5, 4, 4, 3], list('abcd'), [3, 4, 2, 3], list('abcd')))
     effective win rate: 0.812, 95% interval 0.353 to 1.000, statistic 2.165, p = .12, n = 8 [CR1 t, clustered by
-    worker]
+    rater]
     """
     a, b = np.asarray(scores_a, dtype=float), np.asarray(scores_b, dtype=float)
     if len(a) != np.size(clusters_a) or len(b) != np.size(clusters_b):
-        raise ValueError(f"expected a {cluster} for each score of A and of B")
+        raise ValueError(f"expected a {called(cluster)} for each score of A and of B")
     rate = effective_win_rate(a, b)
     # Each value deviates as its placement does, and the difference of the two means is the rate less ½.
     of_a, of_b = placements(a, b) - 0.5, (rate or 0.0) - (1 - placements(b, a))
@@ -310,14 +310,14 @@ def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.Arra
 
     >>> won, groups = [1, 1, 1, 0, 0, 0] * 8, ['art', 'art', 'art', 'law', 'law', 'law'] * 8
     >>> print(equal_in_groups(won, groups, [i // 6 for i in range(48)]))
-    same win rate in 2 groups: –, statistic 12.000, p = .008, n = 48 [joint sign-flip test, clustered by worker]
+    same win rate in 2 groups: –, statistic 12.000, p = .008, n = 48 [joint sign-flip test, clustered by rater]
     """
     x = np.asarray(won, dtype=float)
     of_group, names = pd.factorize(np.asarray(groups, dtype=object), sort=True)
     of_worker, raters = pd.factorize(np.asarray(workers, dtype=object))
     if not len(x) == len(of_group) == len(of_worker):
-        raise ValueError("won, groups and workers must be lists of the same length, one entry per answer")
-    how = f"joint {clustered.FLIPPED}, clustered by worker", SOURCE, clustered.independent()
+        raise ValueError("won, groups and raters must be lists of the same length, one entry per answer")
+    how = f"joint {clustered.FLIPPED}, clustered by rater", SOURCE, clustered.independent()
     base = Result.by(*how, name=f"same win rate in {len(names)} groups", n=len(x), details={"n_workers": len(raters)})
     if len(names) < 2:
         return base.but(p_value=1.0 if len(x) else None, notes=("nothing to compare",))

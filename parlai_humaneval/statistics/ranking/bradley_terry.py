@@ -46,7 +46,7 @@ def bradley_terry(
         level: coverage of the intervals.
         cluster: what ``clusters`` are called.
         dialogues: per comparison, that of the first and that of the second model; a missing one is a dialogue of its own.
-            Where several workers judged the same one, intervals and tests are by worker and dialogue. None: the answers
+            Where several workers judged the same one, intervals and tests are by rater and dialogue. None: the answers
             are about these dialogues.
 
     Returns:
@@ -59,7 +59,7 @@ def bradley_terry(
             model only.
 
     Assumes that comparisons depend on each other only within clusters, and through the dialogues that are given.
-    Sources: ``SOURCE``; tests: Canay, Romano & Shaikh 2017; by worker and dialogue Cameron, Gelbach & Miller 2011.
+    Sources: ``SOURCE``; tests: Canay, Romano & Shaikh 2017; by rater and dialogue Cameron, Gelbach & Miller 2011.
 
     >>> first, second = list('abacbc' * 4), list('bacacb' * 4)
     >>> outcome = [1, -1, 1, -1, 1, -1] * 3 + [-1, 1, 0, 1, -1, 0]

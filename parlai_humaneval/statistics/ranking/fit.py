@@ -93,7 +93,7 @@ _LARGEST = 12.0  # No finite data give such log-odds: the maximum lies at infini
 BELOW_ALL = "it was never chosen over another model, so its strength is below any number"
 
 
-TOO_FEW_FOR_ALL = "too few workers to test so many models at once, clustered by worker and dialogue: see the pairs"
+TOO_FEW_FOR_ALL = "too few raters to test so many models at once, clustered by rater and dialogue: see the pairs"
 
 
 class Strengths(BaseModel, extra="forbid", frozen=True):
@@ -428,7 +428,7 @@ class Inference:
     def _worded(self, result: Result, test: str) -> Result:
         return result.but(
             method=f"{self.asked.method}, {test}",
-            assumptions=(*self.asked.assumptions, "comparisons without a common worker or dialogue are independent"),
+            assumptions=(*self.asked.assumptions, "comparisons without a common rater or dialogue are independent"),
             source=f"{self.asked.source}; {two_way.CROSSED_SOURCE}",
         )
 

@@ -29,7 +29,7 @@ from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, independent, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.formatting import listed, sentence
 from parlai_humaneval.statistics.core.ranks import correlation, kendall_tau_b, rank_range, ranks_of, tau_b_of_pairs
-from parlai_humaneval.statistics.core.result import Result, check_level
+from parlai_humaneval.statistics.core.result import Result, called, check_level
 from parlai_humaneval.statistics.core.rows import Column, Count, Row
 from parlai_humaneval.statistics.core.sign_flip import all_signs
 from parlai_humaneval.statistics.ranking import trueskill
@@ -224,7 +224,7 @@ def best_set(
     known = np.flatnonzero(~np.isnan(values))
     order = sorted(known.tolist(), key=lambda i: (values[i] if lower_is_better else -values[i], names[i]))
     total = round(float(np.nansum(weights))) if n is None else n
-    how = f"{METHOD} by {cluster}", BEST_SOURCE, independent(cluster), "their errors are symmetric about 0"
+    how = f"{METHOD} by {called(cluster)}", BEST_SOURCE, independent(cluster), "their errors are symmetric about 0"
     base = Result.by(*how, name="", n=total, level=level, details={f"n_{cluster}s": len(parts)})
     notes = small_sample_notes(len(parts), cluster, weights[:, known].sum(axis=1)) if len(known) else ()
     enough = len(parts) >= MIN_CLUSTERS
@@ -308,7 +308,7 @@ def best_of_means(
         raise ValueError("values, models and clusters must be lists of the same length, one entry per observation.")
     counts = ~np.isnan(y)
     if pd.isna(of_model[counts]).any() or pd.isna(owners[counts]).any():
-        raise ValueError(f"An observation lacks its model or its {cluster}: leave out this observation.")
+        raise ValueError(f"An observation lacks its model or its {called(cluster)}: leave out this observation.")
     columns, names = pd.factorize(of_model[counts], sort=True)
     rows, groups = pd.factorize(owners[counts])
     shape, flat = (len(groups), len(names)), rows * max(1, len(names)) + columns

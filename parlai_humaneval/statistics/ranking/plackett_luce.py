@@ -300,7 +300,7 @@ def _without_each(weights: Floats, degree: int) -> Floats:
 
 
 def turn_strengths(group: ComparisonGroup, *, level: float = 0.95) -> fitting.Strengths | None:
-    """Plackett–Luce strengths of the models of ``group``, clustered by worker; None where single replies were rated.
+    """Plackett–Luce strengths of the models of ``group``, clustered by rater; None where single replies were rated.
 
     Where positions are known they are modelled; equal replies, shown once, are picked together at the same position.
     See :func:`plackett_luce` for one pick a turn, several picks, and what cannot be estimated.

@@ -15,7 +15,7 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core import clustered
-from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.result import Result, called
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -273,7 +273,7 @@ def _with_bootstrap(
 ) -> Result:
     """``parts``: cluster × sums; ``measure``: rows of sums → the measure of each."""
     groups = len(parts)
-    how = f"{method}, percentile bootstrap over {cluster}s", source, clustered.independent(cluster)
+    how = f"{method}, percentile bootstrap over {called(cluster)}s", source, clustered.independent(cluster)
     details = {f"n_{cluster}s": groups, "seed": seed, "draws": draws}
     base = Result.by(*how, name=name, n=n, level=level, details=details)
     if not n:

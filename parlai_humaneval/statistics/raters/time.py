@@ -277,7 +277,7 @@ def _single(
 class TimeSpent(Row):
     """Rater time on one kind of unit: dialogue, judgement, attention check, segment, comparison or turn.
 
-    ``trimmed``: the mean of a unit, clustered by worker, without the ``n_cut`` whose page was left open;
+    ``trimmed``: the mean of a unit, clustered by rater, without the ``n_cut`` whose page was left open;
     ``trimmed_hours``: all units, these counted as the median. ``seconds``, ``hours``: as measured.
     """
 
@@ -463,7 +463,7 @@ def cumulative_time(durations: npt.ArrayLike, workers: npt.ArrayLike, *, onboard
     """Time spent up to and with each answer: ``durations`` summed, and ``onboarding`` once for each new worker."""
     spent, names = np.asarray(durations, dtype=float), np.asarray(workers, dtype=object)
     if len(spent) != len(names):
-        raise ValueError(f"{len(spent)} durations but {len(names)} workers")
+        raise ValueError(f"{len(spent)} durations but {len(names)} raters")
     if not np.isfinite(spent).all() or (spent < 0).any() or onboarding < 0:
         raise ValueError("durations and onboarding must be known and not negative")
     newcomer = ~pd.Series(names, dtype=object).duplicated().to_numpy(dtype=bool)

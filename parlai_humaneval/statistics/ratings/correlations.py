@@ -306,7 +306,7 @@ def planning_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result:
     effective = effective_clusters(np.bincount(np.concatenate(everyone)) if gaps else ())
     found = found.but(details={**found.details, "per_worker": m, "effective_workers": effective})
     if m is None or both is None or m <= 1 + 1e-9:
-        return found.but(estimate=None, ci_low=None, ci_high=None, notes=("one answer per worker and sample",))
+        return found.but(estimate=None, ci_low=None, ci_high=None, notes=("one answer per rater and sample",))
     factor = (both - 1) / (m - 1)
     return rescaled(found, lambda end: end * factor)
 

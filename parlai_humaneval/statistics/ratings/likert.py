@@ -17,7 +17,7 @@ from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.statistics.core import clustered, sign_flip
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected_fields, with_once_each
-from parlai_humaneval.statistics.core.result import Detail, Result
+from parlai_humaneval.statistics.core.result import Detail, Result, called
 from parlai_humaneval.statistics.preference import win_rates
 from parlai_humaneval.statistics.ratings.sliders import is_reversed
 from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
@@ -113,7 +113,7 @@ def _group(rows: pd.DataFrame, technique: str, setting: str, metric: str, criter
 
 
 def mean_rating(group: RatedCriterion, model: ModelRatings, *, level: float = 0.95) -> Result:
-    """The mean as it was rated, not reversed, clustered by worker, and by dialogue where several workers rated the
+    """The mean as it was rated, not reversed, clustered by rater, and by dialogue where several workers rated the
     same."""
     name = f"{group.criterion} of {model.model}"
     shown = model.dialogues
@@ -134,7 +134,7 @@ class RatedPair:
 def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair]:
     """Every two models of ``group``, which are one family of tests.
 
-    ``difference`` is in points of the scale, clustered by worker, and by dialogue where several workers rated the same;
+    ``difference`` is in points of the scale, clustered by rater, and by dialogue where several workers rated the same;
     ``paper`` takes all ratings as independent; ``effective`` is the chance that a rating of A is the higher one.
 
     Assumes equal steps of the scale for ``difference`` and ``paper``, only their order for ``effective``; and for the
@@ -147,7 +147,7 @@ def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair
     >>> pair = rated_pairs(group)[0]
     >>> print(pair.difference)
     engaging of ada − bob: 0.500, 95% interval −1.000 to 2.500, statistic 0.764, p = .58, Holm p = .58, n = 16
-    [sign-flip test, clustered by worker]
+    [sign-flip test, clustered by rater]
     """
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]
     return corrected_fields(pairs, group.family, "difference", "paper", "effective")
@@ -209,12 +209,12 @@ def pair_combo(
     name: str = "PW combo",
     level: float = 0.95,
 ) -> Result:
-    """The win rate of ratings drawn from turns and from dialogues at ``w_turn`` : ``w_dialog``, clustered by worker."""
+    """The win rate of ratings drawn from turns and from dialogues at ``w_turn`` : ``w_dialog``, clustered by rater."""
     parts = [
         (np.asarray(won, dtype=float), np.asarray(workers, dtype=object))
         for won, workers in ((won_turns, turn_workers), (won_dialogs, dialog_workers))
     ]
-    method = f"weighted {w_turn:g} : {w_dialog:g}, {clustered.FLIPPED}, clustered by worker"
+    method = f"weighted {w_turn:g} : {w_dialog:g}, {clustered.FLIPPED}, clustered by rater"
     how = method, f"{PAIR_SOURCE}; {sign_flip.SOURCE}", clustered.independent()
     n, details = sum(len(won) for won, _ in parts), {"w_turn": w_turn, "w_dialog": w_dialog, "null": 0.5}
     base = Result.by(*how, name=name, n=n, level=level, details=details)
@@ -327,19 +327,19 @@ def ols(
     else:
         owners = np.asarray(clusters, dtype=object)
         if len(owners) != len(target) or pd.isna(owners).any():
-            raise ValueError(f"each observation needs its {cluster}")
+            raise ValueError(f"each observation needs its {called(cluster)}")
         codes, names_of_groups = pd.factorize(owners)
         groups = len(names_of_groups)
         base = base.but(
-            method=f"least squares, CR1 t, clustered by {cluster}",
-            assumptions=(_LINEAR, f"{cluster}s are independent of each other"),
+            method=f"least squares, CR1 t, clustered by {called(cluster)}",
+            assumptions=(_LINEAR, f"{called(cluster)}s are independent of each other"),
             source=f"{_SOURCE}; {clustered.CR1_SOURCE}",
         )
         df, details = groups - 1, {f"n_{cluster}s": groups}
         if groups < clustered.MIN_CLUSTERS:
             note = clustered.too_few_clusters(cluster)
         elif not note and groups <= width:
-            note = f"no more {cluster}s than terms: a clustered interval cannot be estimated"
+            note = f"no more {called(cluster)}s than terms: a clustered interval cannot be estimated"
         if not note:
             scores = np.zeros((groups, width))
             np.add.at(scores, codes, design * residuals[:, None])

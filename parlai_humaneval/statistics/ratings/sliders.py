@@ -215,7 +215,7 @@ def assessed(tables: Tables) -> Assessed | None:
         at = int(beyond.argmax())
         row = rows.iloc[at]
         raise TableError(
-            f"{x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
+            f"{x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, rater {row['worker_id']}), "
             f"expected {low[at]:g} to {high[at]:g}",
             where="ratings.value",
             try_="give columns minimum and maximum if the scale is another",

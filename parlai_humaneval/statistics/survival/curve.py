@@ -26,7 +26,7 @@ from parlai_humaneval.statistics.core.clustered import (
     too_few_clusters,
     with_t,
 )
-from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.result import Result, called
 
 _CELLS_AT_ONCE = 4_000_000
 
@@ -160,7 +160,7 @@ def survival_with_bands(
             drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=min(at_once, draws - start)).astype(float)
             curves.append(1 - isotonic_shares(drawn @ sums[0], drawn @ sums[1]))
         low, high = np.nanquantile(np.concatenate(curves), [0.5 - level / 2, 0.5 + level / 2], axis=0)
-    words = f"isotonic regression, percentile bootstrap over {cluster}s"
+    words = f"isotonic regression, percentile bootstrap over {called(cluster)}s"
     how = words, "Deriu et al. 2020, §3.3; Turnbull 1974", independent(cluster), "once spotted, a model stays spotted"
     bands = []
     for length, share, of_length, a, b in zip(seen.lengths, shares, seen.total, low, high, strict=True):
@@ -171,7 +171,7 @@ def survival_with_bands(
         if b - a >= 1e-12:
             point = point.but(ci_low=float(a), ci_high=float(b))
         elif not np.isnan(a):
-            note = f"no resample of {cluster}s differs, so a band cannot be estimated"
+            note = f"no resample of {called(cluster)}s differs, so a band cannot be estimated"
             point = point.but(notes=(*notes, note))
         bands.append(point)
     return bands
@@ -425,7 +425,7 @@ def _effect(
     for cluster, ids in clusters.items():
         groups, covariance = likelihood.sandwich(ids)
         result = base.but(
-            method=f"{METHOD}, CR1 t, clustered by {cluster}",
+            method=f"{METHOD}, CR1 t, clustered by {called(cluster)}",
             assumptions=(*assumed, independent(cluster)),
             source=f"{SOURCE}; {CR1_SOURCE}",
             details={**details, f"n_{cluster}s": groups},
@@ -434,7 +434,7 @@ def _effect(
         if groups < MIN_CLUSTERS:
             result = result.but(notes=(too_few_clusters(cluster),))
         elif error < 1e-9:
-            result = result.but(notes=(f"the variance between {cluster}s cannot be estimated",))
+            result = result.but(notes=(f"the variance between {called(cluster)}s cannot be estimated",))
         else:
             result = with_t(result, error, groups - 1).but(notes=small_sample_notes(groups, cluster))
         tested.append(result)

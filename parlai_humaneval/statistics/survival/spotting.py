@@ -52,7 +52,7 @@ def spot_the_bot_segments(rows: pd.DataFrame) -> pd.DataFrame:
     if wrong.any():
         bad = both[wrong].iloc[0]
         raise TableError(
-            f"dialogue {bad['dialogue_id']!r}, worker {bad['worker_id']!r}, k {bad['k']}: speakers 0 and 1 "
+            f"dialogue {bad['dialogue_id']!r}, rater {bad['worker_id']!r}, k {bad['k']}: speakers 0 and 1 "
             f"are {bad['model_0']!r} and {bad['model_1']!r}, but name {bad['opponent_0']!r} and "
             f"{bad['opponent_1']!r} as opponents, where each must name the other",
             where="segments",
@@ -280,6 +280,6 @@ def contest_wins(contests: pd.DataFrame, family: Family, *, level: float = 0.95)
 def contest_share(
     given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, *, name: str, level: float = 0.95, once: bool = False
 ) -> Result:
-    """A share tested against one half, clustered by worker, and by dialogue where several workers judged the same."""
+    """A share tested against one half, clustered by rater, and by dialogue where several workers judged the same."""
     workers, dialogues = (ids.to_numpy(dtype=object) for ids in (rows["worker_id"], dialogue_ids(rows)))
     return crossed_share(given, of, workers, [dialogues], name=name, level=level, once=once)

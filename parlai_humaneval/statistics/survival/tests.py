@@ -17,11 +17,11 @@ from scipy.special import chdtrc, ndtri
 from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import HIGH, LOW, VALUE, P, rescaled, with_once_each
-from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.result import Result, called
 from parlai_humaneval.statistics.core.two_way import ABOUT
 from parlai_humaneval.statistics.survival.curve import Seen, isotonic_shares, seen_by_length
 
-INDEPENDENT = "all judgements are independent of each other, also those of one worker and of one dialogue"
+INDEPENDENT = "all judgements are independent of each other, also those of one rater and of one dialogue"
 PROPORTIONAL = "the two hazards of being spotted are proportional"
 NO_EVENTS = "nobody was spotted, or everybody: the groups do not differ"
 ONE_GROUP = "there is only one group: nothing can be compared"
@@ -204,7 +204,7 @@ def clustered_score_test(
     scores = sun_scores(k, spotted, group)
     nothing = scores.why_nothing
     if nothing:
-        base = _chi_square(0.0, 0.0, scores, name, f"score test, sign-flip test, clustered by {cluster}")
+        base = _chi_square(0.0, 0.0, scores, name, f"score test, sign-flip test, clustered by {called(cluster)}")
         return base.but(statistic=None, level=level)
     names = np.asarray(clusters, dtype=object).ravel()
     if names.size != scores.score.size:

@@ -226,7 +226,7 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: RunningSt
     assert (line["provider"], line["simulated"]) == ("mock", False)
     table = command(run, "list", "--task-name", "earlier").output
     assert name in table
-    assert "1 worker (1 real, 0 simulated)" in table
+    assert "1 rater (1 real, 0 simulated)" in table
     shown = CliRunner().invoke(main, ["workers", "show", "--worker-id", "veteran", "--data-dir", str(run.data_dir)])
     assert shown.exit_code == 0
     assert f"{name}, from mock" in shown.output

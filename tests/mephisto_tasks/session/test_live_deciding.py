@@ -201,7 +201,7 @@ async def test_a_log_that_was_cut_is_not_gone_on_with(start: Launch) -> None:
     lines = log.read_text().splitlines(keepends=True)
     second = [place for place, line in enumerate(lines) if '"arrived"' in line][1]
     log.write_text("".join(lines[:second]))
-    with pytest.raises(ConfigError, match="does not mention 1 worker whose dialogues are finished"):
+    with pytest.raises(ConfigError, match="does not mention 1 rater whose dialogues are finished"):
         await _launched(run.data_dir, **DECIDED)
 
 

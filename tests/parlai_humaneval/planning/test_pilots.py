@@ -107,8 +107,8 @@ def test_what_is_typed_wins(tmp_path: Path) -> None:
     assert found["inputs"]["dialogue_icc"] == pytest.approx(dialogue_icc(0.3))
     assert found["at_upper_icc"] is None
     (told,) = [note for note in found["notes"] if note.startswith("These options replace")]
-    assert "ICC of workers 0.1 (the pilot has" in told
-    assert "dialogues per worker 4 (the pilot has 10)" in told
+    assert "ICC of raters 0.1 (the pilot has" in told
+    assert "dialogues per rater 4 (the pilot has 10)" in told
 
 
 @pytest.mark.parametrize("technique", ["sata", "single_model", "direct_assessment", "pw_dialog", "spot_the_bot"])
@@ -193,7 +193,7 @@ def test_an_icc_that_is_not_sure_is_not_planned_with(
     assert inputs.filled().icc == (icc if is_told else ICC)
     notes = with_pilot(plan_study(inputs), inputs, pilot, {}).notes
     assert any("too small to say" in note and "default ICC of 0.05" in note for note in notes) != is_told
-    repeated = any("upper end" in note and "ICC of workers" in note for note in notes)
+    repeated = any("upper end" in note and "ICC of raters" in note for note in notes)
     assert repeated == (high is not None and workers >= 6 and high > (inputs.filled().icc or 0))
 
 
@@ -250,7 +250,7 @@ def test_the_plan_says_how_many_sets_there_were(tmp_path: Path) -> None:
     """Guards that a pooled number is called one; and that about equal workers are not said to weigh less."""
     write_tables(of_sets(), tmp_path)
     text = " ".join(call("--pilot", str(tmp_path), "--gap", "0.1").stdout.split())
-    assert "42 workers, the ICC pooled over 2 sets of models)" in text
+    assert "42 raters, the ICC pooled over 2 sets of models)" in text
     assert "as good as" not in text
 
 
@@ -258,7 +258,7 @@ def test_nearly_equal_workers_are_called_that() -> None:
     """Guards that “100 workers are worth 100” is not said."""
     notes = plan_study(ask(technique="pw_dialog", gap=0.1, worker_inequality=0.06)).notes
     assert any("nearly equal numbers, --worker-inequality 0.06" in note for note in notes)
-    assert not any("workers are worth" in note for note in notes)
+    assert not any("raters are worth" in note for note in notes)
 
 
 def test_answers_given_again_by_a_pilot(tmp_path: Path) -> None:

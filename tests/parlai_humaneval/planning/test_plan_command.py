@@ -90,7 +90,7 @@ def test_every_flag_counts() -> None:
 def test_text() -> None:
     """Guards what people read: the sentence, the rows, the sources, and nothing wider than a terminal."""
     text = call("--technique", "pw_turn", "--gap", "0.1").stdout
-    assert text.startswith("PW-Turn needs 987 rated turns (223 dialogues) from 223 workers")
+    assert text.startswith("PW-Turn needs 987 rated turns (223 dialogues) from 223 raters")
     assert "Sources and assumptions:" in text
     assert "Smith et al. 2022" in text
     assert max(len(line) for line in text.splitlines()) <= 100

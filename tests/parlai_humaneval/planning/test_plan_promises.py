@@ -88,7 +88,7 @@ def test_sources_are_those_of_the_test() -> None:
 def test_pay_and_practice() -> None:
     """Guards the note on practice that is worked and not paid: what an hour comes to; none where it is nil."""
     found = plan(minutes=9, onboarding=3, pay=2.0, fee=0.2)
-    assert any("workers earn $10.00 per hour" in note for note in found.notes)
+    assert any("raters earn $10.00 per hour" in note for note in found.notes)
     assert not any("practice" in note for note in plan(onboarding=0).notes)
     assert not any("practice" in note for note in plan(pay=0).notes)
 

@@ -119,7 +119,7 @@ def test_unequal_workers_cost_more() -> None:
     assert unequal.n_turns >= equal.n_turns * unequal.design_effect / equal.design_effect
     assert unequal.effective_workers == pytest.approx(unequal.n_per_sample / 12 / 2)
     assert plan(gap=0.9, worker_inequality=1.0).n_turns == 2 * plan(gap=0.9).n_turns
-    assert any("100 workers are worth 50 with equal numbers" in note for note in unequal.notes)
+    assert any("100 raters are worth 50 with equal numbers" in note for note in unequal.notes)
     alone = plan(technique="arena", worker_inequality=1.0)
     assert alone.n_judgements == plan(technique="arena").n_judgements, (
         "who gives one answer cannot give more than others"
@@ -197,7 +197,7 @@ def test_notes_say_what_to_beware_of() -> None:
     assert any("independent (ICC 0)" in note for note in plan(icc=0).notes)
     few = plan(gap=0.9)
     assert few.n_turns == 6 * MIN_WORKERS
-    assert any("at least 10 effective workers" in note for note in few.notes)
+    assert any("at least 10 effective raters" in note for note in few.notes)
     assert any("one ranking of all models compares each pair" in note for note in plan(models=3).notes)
     assert not any("one ranking" in note for note in plan().notes)
     assert any("That fee is an assumption" in note for note in plan().notes)
@@ -216,7 +216,7 @@ def test_every_technique_has_a_plan(technique: str) -> None:
         numbers = (found.n_turns, found.n_dialogues, found.n_workers, found.hours, found.cost, found.n_judgements)
         assert all(math.isfinite(value) and value > 0 for value in numbers)
         assert 0.79 <= found.power <= 1
-        assert f"{found.n_workers:,} workers" in found.headline
+        assert f"{found.n_workers:,} raters" in found.headline
         assert len(found.sources) >= 2
         used = {name for name, value in found.inputs.items() if value is None}
         assert used <= {"shares", "dialogue_sd", "judge_agreement", "rating_sd", "rater_sd"}
@@ -313,7 +313,7 @@ def test_comparison() -> None:
         ({"models": 1}, "2 or more"),
         ({"models": 21}, "from 2 to 20"),
         ({"models": 0}, "from 2 to 20"),
-        ({"icc": 1}, "all answers by a worker"),
+        ({"icc": 1}, "all answers by a rater"),
         ({"icc": -0.1}, "from 0 to below 1"),
         ({"technique": "pw_dialog", "dialogue_icc": 0.1, "dialogue_sd": 0.5}, "set only one of them"),
         ({"dialogue_sd": -1}, "log-odds"),

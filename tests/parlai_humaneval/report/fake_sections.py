@@ -75,13 +75,13 @@ def fake_summary(names: Sequence[str] = ("alpha", "beta"), **values: object) -> 
         "metric": "preference",
         "question": "",
         "what": "turns in which the reply was chosen",
-        "verdict": f"{names[0]} is ahead of {names[-1]} (p = .012, clustered by 8 workers).",
+        "verdict": f"{names[0]} is ahead of {names[-1]} (p = .012, clustered by 8 raters).",
         "models": models,
         "pairs": pairs,
         "reference": 0.5,
         "model_table": "fake_models",
         "pair_table": "",
-        "remarks": ["Fewer than 10 workers: take the interval as a rough guide."],
+        "remarks": ["Fewer than 10 raters: take the interval as a rough guide."],
     }
     return Summary.model_validate({**fields, **values})
 

@@ -104,9 +104,9 @@ def test_rough_guides_once():
         estimate=0.5,
         n=9,
         method="CR1 t",
-        notes=("fewer than 10 workers: take the interval as a rough guide",),
+        notes=("fewer than 10 raters: take the interval as a rough guide",),
     )
-    assert rough_guides([few, few, few.but(notes=())]) == ["Fewer than 10 workers: take the interval as a rough guide."]
+    assert rough_guides([few, few, few.but(notes=())]) == ["Fewer than 10 raters: take the interval as a rough guide."]
     assert rough_guides([few.but(estimate=None)]) == []
     other = few.but(name="y", notes=("10 weigh like 8.2: take the interval as a rough guide",))
     assert [words.split(" ")[-1] for words in rough_guides([few, other])] == ["(x).", "(y)."]
@@ -124,11 +124,11 @@ def test_many_unequal_numbers_are_one_remark():
 
 def test_that_all_agree_is_said_of_those_results_only():
     """Guards a false sentence: of 45 pairs of models all workers agreed on one, and the report said that they all agree."""
-    agree = f"all workers {AGREE}"
+    agree = f"all raters {AGREE}"
     agreed = [Result(name=f"x{i}", estimate=0.0, n=5, method="", source="", notes=(agree,)) for i in range(9)]
     other = agreed[0].but(name="y", notes=())
-    assert rough_guides(agreed) == [f"All workers {AGREE}."]
-    assert rough_guides([agreed[0], other]) == [f"All workers {AGREE} (x0)."]
+    assert rough_guides(agreed) == [f"All raters {AGREE}."]
+    assert rough_guides([agreed[0], other]) == [f"All raters {AGREE} (x0)."]
     assert rough_guides([*agreed, other])[0].endswith("(x0, x1, x2, x3, x4, x5 and 3 more).")
 
 

@@ -109,7 +109,7 @@ def test_what_failed_a_check_and_counts_is_said() -> None:
     ]
     (line,) = qualifying(facts(with_tables(judgements=judged)), [], [])
     assert line == (
-        "Check failed_gold: failed by 1 of 1 worker, in 1 of 1 judgement; it still counts. "
+        "Check failed_gold: failed by 1 of 1 rater, in 1 of 1 judgement; it still counts. "
         "For its meaning, see “Which answers count” in the documentation."
     )
 
@@ -117,8 +117,8 @@ def test_what_failed_a_check_and_counts_is_said() -> None:
 def test_who_has_finished_nothing_is_said() -> None:
     """Beside the number of workers; nothing is said where all of them finished."""
     begun = [dialogue(1), dialogue(2, complete=0)]
-    assert raters_line(facts(with_tables(dialogues=begun))).startswith("2 workers, 1 of whom finished; 1 complete")
-    assert raters_line(facts(with_tables(dialogues=[dialogue(1), dialogue(2)]))).startswith("2 workers; 2 complete")
+    assert raters_line(facts(with_tables(dialogues=begun))).startswith("2 raters, 1 of whom finished; 1 complete")
+    assert raters_line(facts(with_tables(dialogues=[dialogue(1), dialogue(2)]))).startswith("2 raters; 2 complete")
 
 
 @pytest.mark.usefixtures("only_answers")
@@ -297,7 +297,7 @@ def test_whom_a_section_leaves_out_is_said_of_those_who_rated() -> None:
     (left,) = document.facts.left_out
     assert (left.workers, left.of, left.section) == (["w00", "w01", "w02"], 8, "Direct assessment")
     (words,) = [words for label, words in raters_words(document.facts) if label.startswith("Left out")]
-    assert words.startswith("3 of 8 workers, who did not rate the degraded model")
+    assert words.startswith("3 of 8 raters, who did not rate the degraded model")
     assert words.endswith("w00, w01, w02")
     many = build_report(checked(NAMED + 8, NAMED + 2), Options(draws=100), title="t").facts
     assert "and 2 more (all are named in report.json)" in dict(raters_words(many))["Left out of “Direct assessment”"]

@@ -170,8 +170,8 @@ def test_who_was_left_out_and_why() -> None:
     raters = document.facts.raters.model_copy(update={"practice": PracticeCount(passed=3, failed=2, not_ended=1)})
     facts = document.facts.model_copy(update={"excluded": excluded, "raters": raters})
     text = Outline(to_html(Document(facts=facts, sections={}))).text
-    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all their work" in text
-    assert f"worker w9, dialogue d7: SHOUTS {HOSTILE}" in text
+    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 rater with all their work" in text
+    assert f"rater w9, dialogue d7: SHOUTS {HOSTILE}" in text
     assert "3 passed, 2 failed, 1 not finished" in text
     assert "left anybody out" not in text
 
@@ -206,7 +206,7 @@ def test_who_was_left_out_by_a_section_is_said_where_it_says_who_rated() -> None
     left = SectionLeftOut(section="Direct assessment", why="failed", workers=["w1", HOSTILE], of=5)
     facts = document.facts.model_copy(update={"left_out": [left]})
     text = Outline(to_html(Document(facts=facts, sections={}))).text
-    assert f"2 of 5 workers, who failed: w1, {HOSTILE}" in text
+    assert f"2 of 5 raters, who failed: w1, {HOSTILE}" in text
     assert "No quality check left anybody out" not in text
     assert "No other check left anybody out of this report." in text
     before = "Tables do not say whether anybody was left out before"
@@ -247,7 +247,7 @@ def test_two_models_are_told_in_few_words() -> None:
     """Verdict, figure, ranking and what qualifies it are in sight; tables and methods are folded."""
     outline = Outline(to_html(fake_document(answers=[fake_summary()])))
     assert len(outline.unfolded.split()) < 900
-    for words in ("alpha is ahead of beta (p\u00a0=\u00a0.012", "60 %", "Fewer than 10 workers", "Rated by 2 workers"):
+    for words in ("alpha is ahead of beta (p\u00a0=\u00a0.012", "60 %", "Fewer than 10 raters", "Rated by 2 raters"):
         assert words in outline.unfolded
     for words in ("Shares.", "says <script>", "1,000 draws"):
         assert words in outline.text

@@ -57,9 +57,7 @@ def test_simulated_raters_are_named_in_the_first_line(simulated: int, words: str
 def test_the_answer_is_printed_first() -> None:
     """After the question; then what it rests on, then sections with remarks and their first table."""
     text = printed()
-    places = [
-        text.index(words) for words in ("Which is better?", "wins 62 %", "Workers: 2", "Fake things", "Win rates")
-    ]
+    places = [text.index(words) for words in ("Which is better?", "wins 62 %", "Raters: 2", "Fake things", "Win rates")]
     assert places == sorted(places)
     assert f"Beware of {HOSTILE}." in text
     assert "55–69 %" in text
@@ -125,7 +123,7 @@ def test_words_above_numbers_are_not_cut() -> None:
 def test_long_names_leave_the_room_of_p_and_intervals() -> None:
     """Guards a table of two long names and nothing else: names are broken, where so all columns fit."""
     columns = [TableColumn(key="pair", label="Pair")]
-    columns += [TableColumn(key=f"p{place}", label="p, by worker", kind="p") for place in range(5)]
+    columns += [TableColumn(key=f"p{place}", label="p, by rater", kind="p") for place in range(5)]
     row: dict[str, Cell] = {column.key: "x" * 60 if column.kind == "text" else 0.5 for column in columns}
     out = StringIO()
     table = DataTable(key="t", title="T", columns=tuple(columns), rows=(row,))

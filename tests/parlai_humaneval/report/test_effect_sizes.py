@@ -111,7 +111,7 @@ def test_models_that_met_in_several_groups_have_one_number():
     assert rows[0]["superiority"] == pytest.approx(0.5 + sum(both.values()) / 4), "as many turns of each group"
 
 
-CLUSTERED = Result(name="a − b", estimate=0.2, ci_low=0.05, ci_high=0.35, p_value=0.02, n=90, method="by worker")
+CLUSTERED = Result(name="a − b", estimate=0.2, ci_low=0.05, ci_high=0.35, p_value=0.02, n=90, method="by rater")
 PAPER = CLUSTERED.but(p_value=0.11, method="of the paper")
 
 
@@ -121,7 +121,7 @@ def test_the_larger_p_decides_where_agreement_is_not_shown():
     assert (line.p_decides, line.decided_by, line.differs) == (0.11, "paper", False)
     assert (line.p_paper, line.p_clustered, line.low) == (0.11, 0.02, 0.05)
     assert pair_p(line) == (
-        "p = .11 if every answer were independent, which decides because it is larger (clustered by worker: p = .020)"
+        "p = .11 if every answer were independent, which decides because it is larger (clustered by rater: p = .020)"
     )
     told = results_disagree("A against B", PAPER, CLUSTERED)
     assert "The larger p decides" in told
@@ -138,7 +138,7 @@ def test_agreement_is_said_where_it_is_shown():
     line = PairLine.of("a", "b", shown, 0.11, share=True, paper=PAPER)
     assert (line.p_decides, line.decided_by, line.differs) == (0.02, "clustered", True)
     told = results_disagree("A against B", PAPER, shown)
-    assert "workers agree with each other more than by chance" in told
+    assert "raters agree with each other more than by chance" in told
     assert "0.41 times" in told
     unsure = CLUSTERED.but(details={RATIO: 0.9, P_LESS: 0.3})
     assert PairLine.of("a", "b", unsure, 0.11, share=True, paper=PAPER).decided_by == "paper"

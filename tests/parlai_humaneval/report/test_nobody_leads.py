@@ -387,7 +387,7 @@ def test_sets_of_models_that_all_agree_on():
         for worker in (f"{first}{number}" for number in range(8))
     ]
     (answer,) = build_report(tables(choices), OPTIONS).summaries()
-    assert "100 points (no interval can be given, clustered by worker; p = .016" in answer.verdict
+    assert "100 points (no interval can be given, clustered by rater; p = .016" in answer.verdict
     assert not [remark for remark in answer.remarks if "trengths: cannot be estimated" in remark]
 
 

@@ -142,7 +142,7 @@ def test_few_workers_of_many_sets_are_told_once(tmp_path):
     (answer,) = build(data, OPTIONS).summary()
     told = [remark for remark in answer.remarks if "judged by" in remark]
     assert len(told) == 1
-    assert "fewer than 3 workers in 4 sets of models" in told[0]
+    assert "fewer than 3 raters in 4 sets of models" in told[0]
 
 
 def test_strengths_lead_where_shares_mislead(tmp_path):

@@ -135,7 +135,7 @@ def test_one_worker(tmp_path):
     pair = section.pairs[0]
     assert pair.win_rate.estimate is not None
     assert (pair.win_rate.ci_low, pair.win_rate.p_value) == (None, None)
-    assert any("too few workers" in remark for remark in section.remarks)
+    assert any("too few raters" in remark for remark in section.remarks)
     assert "no interval can be given" in section.headline
 
 
@@ -165,7 +165,7 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     assert any("significant for these dialogues" in remark for remark in section.remarks)
     assert any(remark.startswith("The answer is about these 6 dialogues") for remark in section.remarks)
     assert "they are statistically tied" in section.headline
-    assert "Dialogues judged by several workers" in [method.name for method in section.methods()]
+    assert "Dialogues judged by several raters" in [method.name for method in section.methods()]
 
 
 def test_answers_to_shared_questions_are_said_to_be_clustered_by_question(tmp_path):
@@ -177,9 +177,9 @@ def test_answers_to_shared_questions_are_said_to_be_clustered_by_question(tmp_pa
     table = section.data_tables()[0]
     labels = {column.key: column.label for column in table.columns}
     assert (labels["p_dialogue"], labels["p_dialogue_holm"]) == ("p, by question alone", "p, by question alone, Holm")
-    assert any("and by question if several workers" in note for note in table.notes)
+    assert any("and by question if several raters" in note for note in table.notes)
     assert any("about these 9 questions: with other questions, it" in remark for remark in section.remarks)
-    assert "Questions judged by several workers" in [method.name for method in section.methods()]
+    assert "Questions judged by several raters" in [method.name for method in section.methods()]
     assert [line.by_question for summary in section.summary() for line in summary.pairs] == [True]
 
 
@@ -448,7 +448,7 @@ def test_a_gap_that_proves_nothing_is_told_as_such():
     (summary,) = section.summary()
     assert summary.verdict.endswith("; they are statistically tied.")
     assert "(1 tie left out)" in summary.verdict
-    assert "Fewer than 10 workers: take the interval as a rough guide." in summary.remarks
+    assert "Fewer than 10 raters: take the interval as a rough guide." in summary.remarks
     assert not [figure for figure in section.figures() if "pw_dialog" in figure.title], "there is but one group"
 
 
@@ -501,7 +501,7 @@ def test_of_reused_dialogues_the_pairs_tell_who_may_be_the_best(tmp_path):
     assert "No model leads: all are statistically tied; h has the best estimate" in summary.verdict
     labels = [column.label for column in pairs_table(summary).columns]
     assert "p, clustered" in labels
-    assert "p, by worker" not in labels
+    assert "p, by rater" not in labels
 
 
 def test_models_out_of_the_order_of_their_shares_are_said_to_be_in_the_order_of_strength() -> None:

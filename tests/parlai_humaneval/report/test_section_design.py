@@ -80,7 +80,7 @@ def test_the_sentence_says_it():
     """Likeness with its interval, effective answers and the gap; and who believes in independence is warned."""
     section = section_of(alike_turns(0.2))
     assert section.headline == section.measures[0].sentence
-    assert "answers of one worker are correlated (ICC 0.2" in section.headline
+    assert "answers of one rater are correlated (ICC 0.2" in section.headline
     assert "percentage points between two models would be detected with power .8" in section.headline
     assert any("treat all answers as independent" in text for text in section.remarks)
 
@@ -96,7 +96,7 @@ def test_independent_answers_cost_nothing():
     assert opposite.measures[0].by_worker.estimate < 0
     assert opposite.measures[0].effective_n == 60
     assert any("Negative ICC" in text for text in opposite.remarks)
-    assert "answers of one worker differ more than those of different workers" in opposite.headline
+    assert "answers of one rater differ more than those of different raters" in opposite.headline
 
 
 def ratings_of(values, workers, models):
@@ -124,8 +124,8 @@ def test_a_comparison_within_workers_gains():
     assert row.by_worker.ci_low > 0
     assert row.design_effect > 2
     assert row.variance_ratio == pair.variance_ratio < 0.8
-    gains = section.headline.index("gains precision from workers who judge both")
-    assert gains < section.headline.index("single ratings of one worker are correlated in level")
+    gains = section.headline.index("gains precision from raters who judge both")
+    assert gains < section.headline.index("single ratings of one rater are correlated in level")
     assert "are worth" not in section.headline
     assert row.icc_for_planning < 0
     assert any("0.001 (here −" in text for text in section.remarks)
@@ -147,7 +147,7 @@ def test_the_icc_to_plan_with_gives_the_ratio():
         assert planned.design_effect == pytest.approx(row.variance_ratio, rel=0.05)
         worth = round(row.n / row.variance_ratio)
         assert (
-            f"loses precision because one worker gives several answers: the variance is {row.variance_ratio:.2f} times"
+            f"loses precision because one rater gives several answers: the variance is {row.variance_ratio:.2f} times"
             in section.headline
         )
         assert f"are worth {worth:,} independent ones" in section.headline
@@ -168,7 +168,7 @@ def test_an_interval_with_zero_decides_nothing():
         (row,) = section.measures
         if row.by_worker.ci_low <= 0 <= row.by_worker.ci_high:
             seen.add(row.by_worker.estimate > 0)
-            assert "it is uncertain whether answers of one worker are correlated" in section.headline
+            assert "it is uncertain whether answers of one rater are correlated" in section.headline
             assert not any("differ more" in text or "z has" in text for text in section.remarks)
             assert any("may be due to chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
     assert seen == {True, False}
@@ -201,7 +201,7 @@ def test_reused_dialogues_are_counted():
     )
     (wide,), (narrow,) = shared.pairs, own.pairs
     assert wide.detectable_gap > 1.5 * narrow.detectable_gap
-    assert "because one worker gives several answers and one dialogue gets several" in shared.headline
+    assert "because one rater gives several answers and one dialogue gets several" in shared.headline
     assert "one dialogue gets several" not in own.headline
     assert wide.df < 12 < narrow.df
     assert shared.measures[0].dialogue_icc_for_planning > 0.05

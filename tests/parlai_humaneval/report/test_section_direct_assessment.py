@@ -197,7 +197,7 @@ def test_without_a_degraded_model_everybody_counts():
     rows = [row for w in "uvwxy" for m, v in (("a", 30), ("b", 40 + ord(w) % 4)) for row in rated(w, m, v)]
     section = section_of(exchange(rows))
     assert (section.workers.passed, section.workers.counted, section.basis.who) == (None, 5, "everyone")
-    assert any("no worker could be checked" in text for text in section.remarks)
+    assert any("no rater could be checked" in text for text in section.remarks)
 
 
 def test_one_worker_has_scores_without_intervals():
@@ -231,7 +231,7 @@ def test_a_check_that_nobody_could_pass_blames_nobody():
     rows = [(m, "w", m, name, value, m == "qc") for m, value in (("qc", 5), ("a", 90)) for name in ("fluent", "warm")]
     section = section_of(exchange(rows))
     assert section.basis.too_few_to_check
-    assert section.headline.startswith("None of 1 worker could pass the check, because they rated the degraded model")
+    assert section.headline.startswith("None of 1 rater could pass the check, because they rated the degraded model")
 
 
 def test_only_the_degraded_model_rated():
@@ -243,7 +243,7 @@ def test_only_the_degraded_model_rated():
 
 def test_a_rating_beyond_its_scale_is_named():
     """The message says where it is and what was expected."""
-    with pytest.raises(TableError, match=r"value: 106 on repetitive \(dialogue wa, worker w\), expected 0 to 100"):
+    with pytest.raises(TableError, match=r"value: 106 on repetitive \(dialogue wa, rater w\), expected 0 to 100"):
         build(exchange(rated("w", "a", 100)[:1] + rated("w", "a", 100)[-1:]), Options())
 
 
@@ -355,8 +355,8 @@ def test_the_scores_rest_on_workers_who_passed():
     assert [row.model for row in section.models] == ["good", "fair", "poor"]
     assert [(row.n_dialogues, row["n_dialogues_everyone"]) for row in section.models] == [(12, 13)] * 3
     assert section.models[0]["everyone"] < section.models[0]["overall"]
-    assert "12 of 13 workers (92 %) passed the check." in section.remarks
-    assert section.headline.startswith("good is rated best by 12 workers who passed the check: overall z ")
+    assert "12 of 13 raters (92 %) passed the check." in section.remarks
+    assert section.headline.startswith("good is rated best by 12 raters who passed the check: overall z ")
     assert section_of(tables(make_assessment(QUALITY))).models[0].everyone is None, "nobody was left out"
 
 

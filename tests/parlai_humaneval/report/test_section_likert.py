@@ -75,13 +75,13 @@ def test_stored_dialogues_that_several_workers_rate(tmp_path):
     )
     for pair, alone in zip(section.pairs, fresh.pairs, strict=True):
         assert (pair["p_worker"], alone["p_worker"]) == (alone["p_clustered"], None)
-        assert "worker and dialogue" in pair.gap.method
-        assert "worker and dialogue" in pair.effective.method
+        assert "rater and dialogue" in pair.gap.method
+        assert "rater and dialogue" in pair.effective.method
     told = "The answer is about these 16 dialogues"
     assert any(remark.startswith(told) for answer in section.summary() for remark in answer.remarks)
     assert not any(remark.startswith("The answer is about") for answer in fresh.summary() for remark in answer.remarks)
     names = [method.name for method in section.methods()]
-    assert "Dialogues judged by several workers" in names
+    assert "Dialogues judged by several raters" in names
 
 
 def test_all_alike_is_said_so(tmp_path):

@@ -82,8 +82,8 @@ def test_bots_stand_best_first_and_people_apart(section):
         assert row.rank_low_workers <= row.rank <= row.rank_high_workers, "the rank shown lies inside of its range"
     assert section.humans.model == "human"
     assert "good wins" in section.headline
-    assert "clustered by 12 workers" in section.headline
-    assert "by ranks over resampled workers (not a test of pairs)" in section.headline
+    assert "clustered by 12 raters" in section.headline
+    assert "by ranks over resampled raters (not a test of pairs)" in section.headline
     assert "good, then mean, then bad" in section.headline
 
 
@@ -203,7 +203,7 @@ def test_one_rater():
     assert pair.paper.p_value < 0.01
     assert section.models[0].rank is None
     assert section.models[0].cluster == 1
-    assert any("1 worker" in remark for remark in section.remarks)
+    assert any("1 rater" in remark for remark in section.remarks)
     assert "no interval" in section.headline
 
 
@@ -319,9 +319,9 @@ def test_lengths_below_one_are_refused():
 def test_what_people_were_taken_for_says_how_many_judged(section):
     """An interval wider than its cases would have it: it is clustered."""
     (remark,) = [text for text in section.remarks if text.startswith("People were taken for bots")]
-    assert remark.endswith("clustered by 12 workers and 10 dialogues.")
+    assert remark.endswith("clustered by 12 raters and 10 dialogues.")
     alone = section_of([segment(n, ["human", "human"], ("human", "human")) for n in range(10)])
-    assert "clustered by 5 workers" in alone.headline
+    assert "clustered by 5 raters" in alone.headline
 
 
 def test_two_bots_need_no_matrices():

@@ -151,7 +151,7 @@ def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
     (peek,) = section(log_of(equal)).peeks
     assert peek.wrongly is True
     (words,) = [remark for remark in section(log_of(equal)).remarks if remark.startswith("If you had tested")]
-    assert words.endswith(f"after {peek.after} workers, which the decision contradicts.")
+    assert words.endswith(f"after {peek.after} raters, which the decision contradicts.")
 
 
 @pytest.mark.usefixtures("only_answers")
@@ -169,7 +169,7 @@ def test_a_study_that_goes_on() -> None:
     (told,) = [
         remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models count as equal")
     ]
-    assert "There are 12 dialogues; all of them count, from 12 workers." in told
+    assert "There are 12 dialogues; all of them count, from 12 raters." in told
     assert "of it)" not in told
     assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]  # of this section alone
 
@@ -422,8 +422,8 @@ def test_numbers_of_dialogues_are_grammatical() -> None:
         for workers in (0, 1, 2)
     ]
     assert "There are no dialogues so far." in said[0]
-    assert "There is 1 dialogue; it counts, from 1 worker." in said[1]
-    assert "There are 2 dialogues; all of them count, from 2 workers." in said[2]
+    assert "There is 1 dialogue; it counts, from 1 rater." in said[1]
+    assert "There are 2 dialogues; all of them count, from 2 raters." in said[2]
 
 
 def test_a_study_at_its_cap_says_what_can_be_done() -> None:

@@ -66,19 +66,19 @@ def test_places_of_several_picks_are_tested_as_such():
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("case", ["one worker", "two workers", "all", "none", "one turn"])
+@pytest.mark.parametrize("case", ["one rater", "two raters", "all", "none", "one turn"])
 def test_little_data_never_gives_nan(tmp_path, k, case):
     """One worker, two, everything chosen, nothing chosen, one turn: numbers or None, and words."""
     rng = np.random.default_rng(0)
     n = 1 if case == "one turn" else 24
     chosen = {"all": np.ones((n, k)), "none": np.zeros((n, k))}.get(case, (rng.random((n, k)) < 0.5).astype(int))
-    workers = np.arange(n) % {"one worker": 1, "two workers": 2}.get(case, 6)
+    workers = np.arange(n) % {"one rater": 1, "two raters": 2}.get(case, 6)
     section = from_frame(frame_of(chosen, "abc"[:k], workers=workers), tmp_path)
     if k == 1 and not np.any(chosen):
         assert section is None  # nothing was asked
         return
     check_shown(section)
-    if case in ("one worker", "two workers"):
+    if case in ("one rater", "two raters"):
         assert all(row["ci_low"] is None for row in section.models)
         assert any("at least 3" in text for text in section.remarks)
 

@@ -116,7 +116,7 @@ def test_a_few_diligent_workers_against_the_others(tmp_path):
     assert (pair.first, pair.differs) == ("a", True)
     assert pair.gap_per_worker < 0
     assert pair.p_per_worker < 0.05
-    assert sum("every worker counts once" in remark for remark in summary.remarks) == 1
+    assert sum("every rater counts once" in remark for remark in summary.remarks) == 1
     row = section.pairs[0]
     assert row["per_worker"] == pytest.approx((1 + pair.gap_per_worker) / 2)
     assert row["p_per_worker_holm"] == pair.p_per_worker
@@ -129,4 +129,4 @@ def test_workers_with_equal_numbers_have_one_answer(tmp_path):
     (summary,) = section.summary()
     (pair,) = summary.pairs
     assert (pair.gap_per_worker, pair.p_per_worker) == (pytest.approx(pair.gap), pytest.approx(pair.p_decides))
-    assert not any("every worker counts once" in remark for remark in summary.remarks)
+    assert not any("every rater counts once" in remark for remark in summary.remarks)

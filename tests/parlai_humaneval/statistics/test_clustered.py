@@ -141,7 +141,7 @@ def test_fewer_than_three_workers_have_no_interval_and_no_p(pairs):
     got = clustered_share(sums(pairs))
     assert got.estimate == sum(x for x, _ in pairs) / sum(n for _, n in pairs)
     assert (got.ci_low, got.ci_high, got.p_value, got.statistic) == (None, None, None, None)
-    assert got.notes == ("too few workers for an interval and a p-value (at least 3 are needed)",)
+    assert got.notes == ("too few raters for an interval and a p-value (at least 3 are needed)",)
     assert cluster_bootstrap(sums(pairs), seed=0) is None
 
 
@@ -156,7 +156,7 @@ def test_three_workers_by_hand():
     assert got.details["standard_error"] == pytest.approx(27**0.5 / 18)
     assert got.p_value == 1
     assert (got.ci_low, got.ci_high) == pytest.approx(proportion_confint(2, 4, method="beta"), abs=0.01)
-    assert "fewer than 10 workers: take the interval as a rough guide" in got.notes
+    assert "fewer than 10 raters: take the interval as a rough guide" in got.notes
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_every_worker_split_evenly():
 def test_about_equal_workers_are_not_called_unequal():
     """Ten workers who weigh like 9.9 are ten equal ones; nine are few, whatever they gave; ten like 9.4 are unequal."""
     assert small_sample_notes(10, "worker", [10] * 9 + [8]) == ()
-    assert "fewer than 10 workers" in small_sample_notes(9, "worker", [10] * 8 + [8])[0]
+    assert "fewer than 10 raters" in small_sample_notes(9, "worker", [10] * 8 + [8])[0]
     unequal = [12, 12, 12, 12, 12, 8, 8, 8, 8, 4]
     assert effective_clusters(unequal) < 9.5
     assert "10 weigh like 9.3 equal ones" in small_sample_notes(10, "worker", unequal)[0]
@@ -194,7 +194,7 @@ def test_about_equal_workers_are_not_called_unequal():
 
 def test_few_workers_are_remarked():
     """A t interval from four workers is a rough guide."""
-    assert "fewer than 10 workers" in clustered_share(sums([(3, 6), (5, 6), (4, 6), (2, 6)])).notes[0]
+    assert "fewer than 10 raters" in clustered_share(sums([(3, 6), (5, 6), (4, 6), (2, 6)])).notes[0]
 
 
 @given(sums_of)

@@ -151,7 +151,7 @@ def test_too_few_workers_are_named(workers):
     won = np.tile([1.0, 0.0], 10 * workers)
     result = crossed_share(won, np.ones_like(won), raters, [shown])
     assert (result.ci_low, result.p_value) == (None, None)
-    assert any("too few workers" in note for note in result.notes)
+    assert any("too few raters" in note for note in result.notes)
 
 
 def test_nothing_and_missing_values():

@@ -151,8 +151,8 @@ def test_constant_answers_of_workers_are_wholly_alike():
     assert (result.estimate, result.ci_low, result.p_value) == (1, None, None)
     for values, groups, why in (
         ([], [], "no observations"),
-        ([1, 2], ["a", "a"], "only one worker"),
-        ([1, 2], ["a", "b"], "no worker has two"),
+        ([1, 2], ["a", "a"], "only one rater"),
+        ([1, 2], ["a", "b"], "no rater has two"),
         ([1, 1, 1], ["a", "a", "b"], "equal"),
         ([np.nan, np.nan], ["a", "b"], "no observations"),
     ):
@@ -271,7 +271,7 @@ def test_planning_icc_is_on_the_scale_of_the_plan(sizes):
 def test_planning_icc_of_one_answer_a_worker():
     """Any ICC gives the same plan: there is none, and a note says why."""
     found = planning_icc([leads(20, 1, 0.5, 0)])
-    assert (found.estimate, found.ci_low, found.notes) == (None, None, ("one answer per worker and sample",))
+    assert (found.estimate, found.ci_low, found.notes) == (None, None, ("one answer per rater and sample",))
 
 
 def test_planning_icc_of_models_judged_alone_counts_both_samples():

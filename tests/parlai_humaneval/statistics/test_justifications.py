@@ -152,7 +152,7 @@ def test_the_section():
         ("retrieval", 2, 3.0),
     ]
     assert "detailed" in [term.term for term in section.groups[1].terms]
-    assert section.headline.startswith("3 reasons by 1 worker, 3.0 words each")
+    assert section.headline.startswith("3 reasons by 1 rater, 3.0 words each")
     for table in section.data_tables():
         assert all(list(row) == [column.key for column in table.columns] for row in table.rows)
     assert section.figures()
@@ -178,7 +178,7 @@ def test_a_worker_who_copies_is_named_as_one():
     """The same text five times is remarked on."""
     frame = comparisons_frame({("a", "b"): 0.5}, n=30, workers=2).assign(reason="good")
     section = build(replace(tables([]), comparisons=typed("comparisons", frame)), Options())
-    assert any(remark.startswith("2 workers wrote the same reason") for remark in section.remarks)
+    assert any(remark.startswith("2 raters wrote the same reason") for remark in section.remarks)
     assert any("single word" in remark for remark in section.remarks)
 
 

@@ -81,7 +81,7 @@ def test_no_observations_one_worker_and_equal_workers():
     assert (one.estimate, one.ci_low, one.p_value) == (1.5, None, None)
     two = clustered_mean([1, 0, 0], ["v", "w", "w"], null=0, limits=(-1, 1))
     assert (two.ci_low, two.p_value) == (None, None)
-    assert two.notes == ("too few workers for an interval and a p-value (at least 3 are needed)",)
+    assert two.notes == ("too few raters for an interval and a p-value (at least 3 are needed)",)
     equal = clustered_mean([1, 1, 1, 1], ["v", "v", "w", "x"], null=0)
     assert (equal.ci_low, equal.p_value) == (None, 2**-2)
     assert clustered_mean([0, 0, 0], ["v", "w", "x"], null=0).p_value == 1

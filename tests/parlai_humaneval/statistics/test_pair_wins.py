@@ -56,7 +56,7 @@ def test_answers_to_the_same_question_are_clustered_by_it():
     plain = wins_of_pairs(rows)
     for pair, same, other in zip(by_question, as_dialogues, plain, strict=True):
         words = ("method", "assumptions", "notes")
-        assert str(pair.win_rate.method) == "two-way t, clustered by worker and question"
+        assert str(pair.win_rate.method) == "two-way t, clustered by rater and question"
         for by_both, known in ((pair.win_rate, same.win_rate), (pair.by_dialogue, same.by_dialogue)):
             assert by_both == known.but(**{name: getattr(by_both, name) for name in words}), "in other words alone"
             assert "dialogue" not in " ".join([by_both.method, *by_both.assumptions, *by_both.notes])

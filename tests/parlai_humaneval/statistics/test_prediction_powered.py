@@ -269,7 +269,7 @@ def test_of_very_few_workers_the_answer_is_their_own(study: tuple[Tables, Tables
     names = [f"w{number % workers}" for number in range(40)]
     (result,) = prediction_powered(only(ratings=people.ratings.assign(worker_id=names)), judge)
     assert (result.details["lambda"] > 0, result.details["gain"] > 1) == (used, used)
-    assert any("fewer than 6 effective workers" in note for note in result.notes) != used
+    assert any("fewer than 6 effective raters" in note for note in result.notes) != used
 
 
 def test_one_dialogue_is_spoken_of_as_one(study: tuple[Tables, Tables]) -> None:

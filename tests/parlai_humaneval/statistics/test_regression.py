@@ -84,7 +84,7 @@ def test_few_workers_give_no_clustered_interval():
         ([1.0, float("nan")], [1.0, 2.0], {}, "missing"),
         ([], [], {}, "no observations"),
         ([1.0, 2.0], [1.0, 2.0], {"names": ["a", "b"]}, "2 names for 1 columns"),
-        ([1.0, 2.0], [1.0, 2.0], {"clusters": ["w", None]}, "needs its worker"),
+        ([1.0, 2.0], [1.0, 2.0], {"clusters": ["w", None]}, "needs its rater"),
     ],
 )
 def test_what_cannot_be_used_is_refused(x, y, more, words):

@@ -26,9 +26,9 @@ FULL = Result(
     p_value=0.0004,
     n=120,
     method="CR1 t",
-    assumptions=("workers are independent",),
+    assumptions=("raters are independent",),
     source="Smith et al. 2022, §4.1",
-    notes=("few workers",),
+    notes=("few raters",),
     details={"seed": 3},
 )
 EMPTY = Result(name="win rate of a over b", n=0, method="CR1 t")
@@ -44,7 +44,7 @@ def test_str_is_one_line_with_everything_needed():
 
 def test_explain_adds_assumptions_source_notes_and_details():
     """What the number rests on is one call away."""
-    for part in ("workers are independent", "Smith et al. 2022", "few workers", "seed: 3", str(FULL)):
+    for part in ("raters are independent", "Smith et al. 2022", "few raters", "seed: 3", str(FULL)):
         assert part in FULL.explain()
 
 

@@ -110,7 +110,7 @@ def test_speakers_who_contradict_each_other_are_refused():
     """The error names dialogue, worker and both names."""
     one = rows_of("d7", "w1", ("a", "b"), ("bot", "human"))
     one[1]["opponent"] = "c"
-    with pytest.raises(TableError, match=r"dialogue 'd7', worker 'w1', k 2.*'c'"):
+    with pytest.raises(TableError, match=r"dialogue 'd7', rater 'w1', k 2.*'c'"):
         spot_the_bot_segments(table(one))
 
 
@@ -302,7 +302,7 @@ def test_no_band_is_claimed_where_none_can_be():
     """Two workers: no band. Nobody spotted: no width of 0, but the reason. No data: no points."""
     few = survival_with_bands([2, 2, 3], [0, 1, 1], ["a", "b", "b"])
     assert {(point.ci_low, point.ci_high) for point in few} == {(None, None)}
-    assert "too few workers" in few[0].notes[0]
+    assert "too few raters" in few[0].notes[0]
     (flat,) = survival_with_bands([2] * 12, [0] * 12, np.arange(12), cluster="dialogue")
     assert (flat.estimate, flat.ci_low) == (1.0, None)
     assert "no resample of dialogues differs" in flat.notes[-1]

@@ -311,7 +311,7 @@ def test_few_workers_have_no_interval():
     assert found.equal.p_value is None
     three = plackett_luce(chosen, np.arange(80) % 3, positions=places)
     assert three.pairs[0].p_value is not None
-    assert three.equal.p_value >= 0.25, "of three workers all signs are eight"
+    assert three.equal.p_value >= 0.25, "of three raters all signs are eight"
 
 
 def test_positions_that_say_what_the_model_says():

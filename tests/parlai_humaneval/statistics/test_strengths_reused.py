@@ -105,7 +105,7 @@ def test_too_few_workers_for_a_joint_test():
     study, dialogues = _study(np.random.default_rng(7), workers=60)
     found = bradley_terry(*study[:3], study[3] % 3, dialogues=dialogues)
     assert found.equal.p_value is None
-    assert "too few workers" in found.equal.notes[-1]
+    assert "too few raters" in found.equal.notes[-1]
     assert found.pairs[0].p_value is not None
 
 

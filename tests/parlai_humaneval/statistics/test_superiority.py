@@ -108,7 +108,7 @@ def test_strict_raters_of_both_models_are_shown():
     level, workers = rng.normal(size=40), np.arange(40)
     a, b = level + 0.3 * rng.normal(size=40), level + 0.3 * rng.normal(size=40)
     assert agreement_shown(with_dispersion(RESULT, a, workers, b, workers))
-    assert not agreement_shown(with_dispersion(RESULT, a, workers, b, workers + 40)), "other workers each"
+    assert not agreement_shown(with_dispersion(RESULT, a, workers, b, workers + 40)), "other raters each"
 
 
 def test_too_little_says_nothing():

@@ -239,7 +239,7 @@ def test_the_clustered_estimate_is_the_plain_one():
     assert plain.ci_low < plain.estimate < plain.ci_high
     few = clustered_score_test(k, spotted, group, np.arange(400) % 2)
     assert (few.ci_low, few.p_value) == (None, None)
-    assert any("too few workers" in note for note in few.notes)
+    assert any("too few raters" in note for note in few.notes)
 
 
 def test_the_clustered_variance_is_of_the_same_lengths():

@@ -97,7 +97,7 @@ def test_impossible_counts_and_choices_are_refused():
         compare_choices([[2, 0]], ["a", "b"], ["w"], one_pick=False)
     with pytest.raises(ValueError, match="models"):
         compare_choices([[1, 0]], ["a", "b", "c"], ["w"], one_pick=False)
-    with pytest.raises(ValueError, match="one worker per turn"):
+    with pytest.raises(ValueError, match="one rater per turn"):
         equal_rates_test([[1, 0]], ["w", "v"])
 
 

@@ -101,7 +101,7 @@ def _crossed(leads):
 ESTIMATORS = {
     "sliders": _sliders,
     "Likert": _likert,
-    "strict and mild workers": _strict_and_mild,
+    "strict and mild raters": _strict_and_mild,
     "picks": _picks,
     "yes and no": _yes_and_no,
     "win rate": _win_rate,
@@ -172,7 +172,7 @@ def test_one_or_two_workers_say_that_they_are_too_few(ask, workers):
     """No p, however much they agree, and the reason."""
     found = ask([1.0] * workers)
     assert (found.p_value, found.ci_low) == (None, None)
-    assert any("too few workers" in note for note in found.notes)
+    assert any("too few raters" in note for note in found.notes)
 
 
 def test_workers_who_each_saw_one_model():

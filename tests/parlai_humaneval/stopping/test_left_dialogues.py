@@ -127,7 +127,7 @@ def test_what_cannot_be_chosen_is_refused() -> None:
     study = SequentialStudy(rule(), seed=1)
     study.arrive("w", at=0)
     study.finish("w", [Outcome(picks=(4, 2), turns=6)], at=1)
-    for worker, said in (("w", "answered before"), ("x", "no worker x has arrived")):
+    for worker, said in (("w", "answered before"), ("x", "no rater x has arrived")):
         with pytest.raises(StudyError, match=said):
             study.choose(worker, 0, Outcome(picks=(1, 0), turns=1), whole=6, at=2)
 

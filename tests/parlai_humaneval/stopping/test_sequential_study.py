@@ -153,7 +153,7 @@ def test_nobody_is_waited_for_who_has_run_out_of_time() -> None:
     assert [(event.worker, event.dialogues, event.timed_out) for event in study.log if isinstance(event, Folded)] == [
         ("slow", 1, True)
     ]
-    assert study.standing().warnings[0].startswith("1 worker (100%) ran out of time")
+    assert study.standing().warnings[0].startswith("1 rater (100%) ran out of time")
     study.answer("slow", 1, Outcome(picks=(6, 0), turns=6), at=150)
     late = study.log[-1]
     assert isinstance(late, Answered)
@@ -348,7 +348,7 @@ def test_what_could_not_happen_is_refused_and_changes_nothing() -> None:
     study.answer("w", 0, outcome, at=1)
     before = list(study.log)
     for call, said in (
-        (lambda: study.answer("stranger", 0, outcome, at=2), "no worker stranger"),
+        (lambda: study.answer("stranger", 0, outcome, at=2), "no rater stranger"),
         (lambda: study.answer("w", 0, outcome, at=2), "answered before"),
         (lambda: study.answer("w", 2, outcome, at=2), "none at position 2"),
         (lambda: study.answer("w", 1, Outcome(picks=(1, 1, 1), turns=6), at=2), "one number per model"),

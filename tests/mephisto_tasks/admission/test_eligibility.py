@@ -135,7 +135,10 @@ def test_qualifications_of_the_data_directory(data_dir: Path, db: Any) -> None:
         ({"exclude_tasks": ["odl"]}, "no study 'odl' in this data directory. Did you mean old?"),
         ({"exclude_tasks": ["next"]}, "next is this study itself; limit how often a worker"),
         ({"qualifications": ["traned"]}, "no qualification 'traned' was ever granted in this data directory"),
-        ({"allow_list": "/no/such/file"}, "workers.allow_list: there is no file /no/such/file"),
+        (
+            {"allow_list": "/no/such/file"},
+            "workers.allow_list: /no/such/file: cannot be read (No such file or directory)",
+        ),
     ],
 )
 def test_what_is_named_must_be_there(data_dir: Path, rules: dict[str, Any], said: str) -> None:

@@ -48,7 +48,7 @@ MOST_SHOWN = 160  # characters of a value in the refusal
 def going_on(
     units: Mapping[str, CutOff], differences: Callable[[CutOff], Iterable[Difference]], *, anew: bool
 ) -> dict[str, CutOff]:
-    """Units that go on in a launch; none ``anew``, nor simulated ones of other settings. Raises ConfigError."""
+    """Units that go on in a launch; none for a fresh start, nor simulated ones of other settings. Raises ConfigError."""
     if anew:
         return {}
     told: dict[str, Difference] = {}
@@ -145,7 +145,7 @@ class Recorded:
 
 
 def part_id(beginning: log.Event) -> str | None:
-    """The id of the dialogue or judgement that begins with an event; None: it is no beginning."""
+    """The id of the dialogue or judgement that begins with an event; None: the event does not begin one."""
     if isinstance(beginning, log.Started):
         return beginning.dialogue_id
     return beginning.judgement_id if isinstance(beginning, log.JudgingStarted) else None

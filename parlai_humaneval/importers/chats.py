@@ -350,7 +350,7 @@ class _Pair:
 
 
 def acute_rows(unit: Unit, plan: ImportPlan) -> Rows:
-    """A row of ``comparisons`` and one of ``judgements`` for each judged pair; onboarding stands in ``judgements`` only.
+    """A row of ``comparisons`` and one of ``judgements`` for each judged pair; onboarding is in ``judgements`` only.
     Ids of dialogues and of pairs come from what was read, so that they are the same in all files. ``seconds`` is given
     where a unit held one pair: ParlAI keeps the time of the whole unit. Raises UnreadableUnit."""
     if not isinstance(unit.data, list):

@@ -33,7 +33,7 @@ STATUS_COLUMNS = ("status", "submission_status")
 
 def read_submissions(path: Path) -> dict[str, str]:
     """Session → its status (see :func:`.panel.plain_status`) in the list that a panel exports (CSV); of one that is listed
-    with several, all of them, which is no panel's word. Raises CrowdError."""
+    with several, all of them, which no panel says. Raises CrowdError."""
     rows = csv.DictReader(io.StringIO(read_text(path, error=CrowdError), newline=""), strict=True)
     try:
         columns = {"_".join(name.lower().split()): name for name in rows.fieldnames or []}

@@ -14,6 +14,7 @@ from benchmarks.stopping_bounds import (
     ONE_PAIR,
     THREE,
     WAITING,
+    LearningGaps,
     OnePair,
     distinguishing,
     kl,
@@ -73,6 +74,15 @@ def test_knowing_the_gaps_is_worth_less_than_knowing_who_is_better() -> None:
     shape = knowing_gaps(strengths, np.array([2.0]), np.ones(1), 60, truths=1000).mean()
     turned = knowing_gaps(strengths[::-1], np.array([2.0]), np.ones(1), 60, truths=1000).mean()
     assert knowing(strengths, 60, spent=False).mean() < min(shape, turned) < max(shape, turned) < ours
+
+
+def test_learning_the_gaps_costs_more_than_knowing_them() -> None:
+    """Guards that the bets of a rule that learns the gaps know nothing of the truth at first: of two equal models below
+    another one, it needs more dialogues than a rule that knows the gaps."""
+    strengths, bets = np.array([0.4, 0.0, 0.0]), order_bets(0.1)
+    given = strengths, bets.gains / 0.05, bets.weights, 100
+    learning = knowing_gaps(*given, truths=1000, believing=LearningGaps).mean()
+    assert knowing_gaps(*given, truths=1000).mean() < learning < 2 * knowing_gaps(*given, truths=1000).mean()
 
 
 def test_sets_that_can_be_apart_at_once() -> None:

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Route, expect
 
-from mephisto_tasks.cli.invite import links_of
-from mephisto_tasks.crowds.invitations.store import InvitationStore
-from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.crowds.invitations.entry import StudyInvitations
 from mephisto_tasks.storage.results import read_dialogues
 
 from .axe import violations
@@ -39,9 +37,9 @@ def test_a_class_comes_by_one_link_and_others_see_nothing_of_the_study(
     The address that the browser shows is the link that was given out, and a reload of it is the same visitor.
     """
     study = invited_study
-    book = InvitationStore(study_folder(study.data_dir, study.task_name))
+    book = StudyInvitations(study.data_dir, study.task_name)
     made = book.invite_class("class", 1, HOUR)
-    (link,) = links_of([made], study.data_dir, study.task_name, study.url)
+    link = book.link(made, study.url)
     rater = visit(study.url, hand="finger")
     rater.page.goto(link)
     expect(rater.page.get_by_role("button", name="Start")).to_be_visible()
@@ -81,8 +79,9 @@ def test_without_cookies_the_address_says_who_a_class_s_visitor_is(
 ) -> None:
     """It keeps the visitor's name there, so that a reload goes on with what was begun."""
     study = invited_study
-    made = InvitationStore(study_folder(study.data_dir, study.task_name)).invite_class("without cookies", 1, HOUR)
-    (link,) = links_of([made], study.data_dir, study.task_name, study.url)
+    book = StudyInvitations(study.data_dir, study.task_name)
+    made = book.invite_class("without cookies", 1, HOUR)
+    link = book.link(made, study.url)
     rater = visit(study.url)
 
     def forget(route: Route) -> None:

@@ -151,7 +151,7 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     @property
     def title(self) -> str:
         """The technique as the papers name it."""
-        titles = self.habits.titles
+        titles = self.entry.titles
         title = titles.get(self.setting or "", titles.get("", self.entry.title))
         return title.replace("{many}", "MM" if (self.models or 2) > 2 else "PM")
 

@@ -141,7 +141,7 @@ def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
         (["--open", "--limit", "3", "--expires", "0d"], "'0d' is not a valid time: write 90m, 36h, 14d or 2w"),
         (["--open", "--limit", "3", "--expires", "99999d"], "up to ten years"),
         (["--open", "--limit", "3", "--expires", "soon"], "'soon' is not a valid time"),
-        (["--names", "nobody.csv"], "nobody.csv: No such file"),
+        (["--names", "nobody.csv"], "nobody.csv: cannot be read (No such file"),
         (["--names", "people.csv", "--out", "missing/links.csv"], "missing: there is no such folder"),
         (["--names", "people.csv", "--out", "people.csv"], "people.csv already exists"),
         (["--names", "people.csv", "--url", "study.example.org"], "--url study.example.org is not an address"),

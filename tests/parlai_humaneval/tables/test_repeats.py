@@ -145,5 +145,5 @@ def test_records_of_one_id():
 def test_other_words_are_refused(tmp_path, whole):
     """A misspelt word is an error, and is not taken for “last”."""
     write_tables(whole, tmp_path)
-    with pytest.raises(ValueError, match="repeats 'foo': expected one of keep, first, last"):
+    with pytest.raises(ValueError, match="repeats: cannot be 'foo'"):
         read_tables(tmp_path, repeats="foo")

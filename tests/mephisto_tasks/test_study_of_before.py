@@ -74,8 +74,8 @@ def unpacked(name: str, folder: Path) -> Stored:
 
 
 def figures(document: Any) -> Any:
-    """A document without what tells versions and machines apart. Words may get better: of remarks, methods and notes their number
-    counts, and of other sentences, and of a test's method, the numbers in them."""
+    """A document without what tells versions and machines apart. Words may get better: of remarks, methods and notes
+    their number counts, and of other sentences, and of a test's method, the numbers in them."""
     if isinstance(document, dict):
         return {
             key: len(value)

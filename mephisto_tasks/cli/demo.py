@@ -132,14 +132,11 @@ def practise_anew(blueprint: DictConfig, overrides: Sequence[str], task_name: st
 
 
 def _check_at_once(entry: Technique, models: str | None, port: int, chosen: tuple[str, ...]) -> None:
-    from mephisto_tasks.cli.launch import check_settings
+    from mephisto_tasks.cli.launch import check_port, check_settings
     from mephisto_tasks.config.files import check_models
-    from mephisto_tasks.server.thread import listen
     from parlai_humaneval.models.zoo.files import check_trained
 
-    check_settings(entry.name, chosen)
-    if not chosen:  # what is wrong with settings is told before
-        listen("127.0.0.1", port).close()
+    check_port(check_settings(entry.name, chosen), chosen, port)
     check_trained(check_models(entry, chosen, [name.strip() for name in (models or "").split(",") if name.strip()]))
 
 
@@ -233,13 +230,14 @@ def try_model(
     api_key_env: str | None,
     data_dir: Path,
 ) -> None:
-    from mephisto_tasks.cli.launch import follow, split_settings
+    from mephisto_tasks.cli.launch import check_port, check_settings, follow, split_settings
 
     conf, overrides = split_settings(chosen)
     for setting in (short_name(name_of(override)) for override in overrides):
         if setting in OF_TRIAL:
             raise WrongUsage(worded(__file__, "for_launch", setting=setting))
     common.not_twice({"turns": turns}, overrides)
+    check_port(check_settings(task, chosen), chosen, port, host)
     with common.waiting_for(f"Looking for {model}…"):
         given = given_model(model, opponent, served_model, api_key_env)
     with common.waiting_for(common.LOADING), collector_off():

@@ -19,7 +19,7 @@ from rich.text import Text
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options
 from mephisto_tasks.config.files import check_models, check_typed, read_short_conf, technique_of_file
-from mephisto_tasks.config.names import PLAIN_CONF, ROOT
+from mephisto_tasks.config.names import PLAIN_CONF, ROOT, name_of
 from mephisto_tasks.control.snapshot import done_words, is_alive, one_line, so_far
 from mephisto_tasks.storage.locks import any_running
 from mephisto_tasks.storage.sqlite import passing
@@ -33,7 +33,7 @@ from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
     from mephisto_tasks.config.task import ArchitectSettings
-    from mephisto_tasks.crowds.crowd import Agree
+    from mephisto_tasks.crowds.crowd import Agree, Crowd
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import RunningStudy
     from mephisto_tasks.payments.policy import Quote
@@ -123,16 +123,18 @@ def launch(
     entry = technique(task)
     if not (list_confs or list_settings):
         check_models(entry, chosen)
-        server = check_settings(task, chosen)
-        if server is not None and not only_total and not any_running(data_dir):  # else it may be told of changes
-            from mephisto_tasks.server.thread import listen
+        server = check_settings(task, chosen, to_launch=True)
+        if only_total:
+            from mephisto_tasks.launch.config import crowds_first
 
-            listen(server.hostname, server.port).close()
+            _check_paid(crowds_first(*split_settings(chosen)))
+        elif not any_running(data_dir):  # else it may be told of changes
+            check_port(server)
         if not only_total:
             click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
     with options.waiting_for(options.LOADING), collector_off():
         from mephisto_tasks.cli.steer import change_running
-        from mephisto_tasks.crowds.registry import crowd_in, crowds
+        from mephisto_tasks.crowds.registry import crowd_in
         from mephisto_tasks.launch import config as settings
         from mephisto_tasks.launch import launch as launching
         from mephisto_tasks.launch.preparation import settings_of
@@ -150,12 +152,8 @@ def launch(
     with options.waiting_for("Reading the settings…", on_screens_only=True):
         config = settings.compose_config(task, conf, overrides)
     crowd = crowd_in(config)
-    if only_total and not crowd.market.has_price:
-        paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
-        raise WrongUsage(
-            "--total is the cost of a launch on a paid crowd site",
-            try_=f"add {' or '.join(paid)}" if paid else "leave it out, because this launch pays no site",
-        )
+    if only_total:
+        _check_paid([crowd])
     task_name = str(config.mephisto.task.task_name)
     if data_dir.is_dir() and is_alive(data_dir, task_name) and not only_total:
         change_running(task, settings_of(config), data_dir, task_name, yes)
@@ -183,6 +181,18 @@ def launch(
         click.echo(f"Pay the raters:   {options.as_typed_here('pay', run.task_name, run.data_dir)}")
     if run.live_run.task_launcher.left_on_site or why is not None:  # what stayed on the crowd's site was told
         raise click.exceptions.Exit(1)
+
+
+def _check_paid(of_place: Sequence[Crowd]) -> None:
+    """Refuse ``--total`` where none of the crowds has a price."""
+    from mephisto_tasks.crowds.registry import crowds
+
+    if of_place and not any(crowd.market.has_price for crowd in of_place):
+        paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
+        raise WrongUsage(
+            "`--total` works only with a crowd that you pay",
+            try_=f"add {' or '.join(paid)}" if paid else "leave it out, because this launch pays no site",
+        )
 
 
 def show_total(as_json: bool, total: Quote) -> None:
@@ -241,12 +251,26 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     return conf, [s for s in settings if not s.startswith("conf=")]
 
 
-def check_settings(task: str, chosen: tuple[str, ...]) -> ArchitectSettings | None:
+def check_settings(task: str, chosen: tuple[str, ...], *, to_launch: bool = False) -> ArchitectSettings | None:
     """Say what is wrong with settings, before seconds of imports; as :func:`check_first` does. Raises ConfigError."""
     conf, overrides = split_settings(chosen)
     with collector_off():
         from mephisto_tasks.launch.config import check_first
-    return check_first(task, conf, overrides)
+    return check_first(task, conf, overrides, to_launch=to_launch)
+
+
+def check_port(
+    server: ArchitectSettings | None, chosen: Sequence[str] = (), port: int | None = None, host: str | None = None
+) -> None:
+    """Raises PortInUse; ``port``, ``host``: of the command's options, above which is what was typed as a setting."""
+    if server is None:
+        return
+    from mephisto_tasks.server.thread import listen
+
+    typed = {name_of(word).rpartition(".")[2] for word in chosen}
+    at = server.hostname if host is None or "hostname" in typed else host
+    is_setting = port is None or "port" in typed
+    listen(at, server.port if port is None or is_setting else port, "port=…" if is_setting else "--port …").close()
 
 
 def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:

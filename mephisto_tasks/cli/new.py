@@ -74,8 +74,12 @@ def new(
             specs_of(here, load_zoo(more=map(str, zoo_files)))  # raises ZooError where one of this machine is not there
     if terminal or yes:
         check_settings(task, (*typed_settings(settings),))
+    else:
+        from mephisto_tasks.server.thread import listen
+
+        listen("127.0.0.1", port, "--port …").close()
     with waiting_for(LOADING), collector_off():
-        from mephisto_tasks.launch.new_study import Choices, draft, in_words, launch_command, write_study
+        from mephisto_tasks.launch.new_study import Choices, closed, draft, in_words, launch_command, write_study
 
     choices = Choices(technique=task, settings=settings, gap=gap, power=power, wage=wage)
     if not (terminal or yes):
@@ -103,6 +107,8 @@ def new(
         screen.print(as_written(sentence), soft_wrap=True)
     for problem in made.problems:
         screen.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)
+    if status := closed([str(choices.settings.get("place"))]):
+        screen.print(as_written(f"Before you launch: {status}", "yellow"), soft_wrap=True)
     command = launch_command(path, made.missing)
     screen.print(as_written(f"Wrote {' and '.join(map(str, written))}. Launch it:  {command}"), soft_wrap=True)
 

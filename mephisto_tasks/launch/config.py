@@ -23,6 +23,7 @@ from mephisto_tasks.config.files import as_typed, conf_file, in_quotes, not_a_li
 from mephisto_tasks.config.names import (
     BLUEPRINT,
     OPEN,
+    PLAIN_CONF,
     ROOT,
     SECTIONS,
     in_full,
@@ -45,6 +46,7 @@ from parlai_humaneval.techniques.registry import technique, techniques
 
 if TYPE_CHECKING:
     from mephisto_tasks.config.files import ShortConf
+    from mephisto_tasks.crowds.crowd import Crowd
     from parlai_humaneval.planning.preregistration import Preregistration
 
 EMBEDDED_WORD = "embedded"
@@ -145,9 +147,18 @@ def _folders(task: str) -> list[Path]:
 class MissingSettings(ConfigError):
     """Settings that must be given, such as the address of this machine; ``names``: which."""
 
-    def __init__(self, names: Sequence[str], what: str, *, try_: str) -> None:
+    def __init__(self, names: Sequence[str], what: str, *, try_: Sequence[str]) -> None:
         super().__init__(what, try_=try_)
         self.names = names
+
+
+def _refuse_missing(needed: Sequence[str], crowd: Crowd, conf: str, overrides: Sequence[str]) -> None:
+    if needed:
+        place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
+        names = [short_name(key) for key in needed]
+        advice = [f"{status}." for status in [crowd.status()] if status]
+        what = f"conf {conf!r}{place} needs more settings"
+        raise MissingSettings(names, what, try_=[*advice, "add " + " ".join(f"{name}=…" for name in names)])
 
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
@@ -208,11 +219,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         composed.mephisto.blueprint.keep_pairs = is_preset and not any(name_of(one) == _AMOUNT for one in overrides)
     needed = sorted(key for key in _missing(composed) if not key.endswith(_OPTIONAL))
     needed += _needed_by_crowd(composed)
-    if needed:
-        place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
-        names = [short_name(key) for key in needed]
-        lacking = " ".join(f"{name}=…" for name in names)
-        raise MissingSettings(names, f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
+    _refuse_missing(needed, crowd_in(composed), conf, overrides)
     composed.mephisto.task.task_reward = composed.mephisto.task.task_reward  # a number in what Mephisto stores
     _check_bounds(composed, task)
     _check_address(composed)
@@ -242,9 +249,10 @@ def _of_known_names(overrides: Sequence[str], known: Sequence[str], task: str, o
     return full
 
 
-def check_first(task: str, conf: str, overrides: Sequence[str]) -> ArchitectSettings | None:
-    """Check single settings, before Mephisto and ParlAI are loaded; what only shows when all are there is left to
-    :func:`compose_config`. Where it will listen, None if that is not known yet. Raises HumanevalError."""
+def check_first(task: str, conf: str, overrides: Sequence[str], *, to_launch: bool = False) -> ArchitectSettings | None:
+    """Check single settings, before Mephisto and ParlAI are loaded, and ``to_launch`` what the place needs; what only
+    shows when all are there is left to :func:`compose_config`. Where it will listen, None if that is not known yet. Raises
+    HumanevalError."""
     of_file = read_short_conf(conf)
     if of_file is not None:
         of_file.check_technique(task)
@@ -290,7 +298,36 @@ def check_first(task: str, conf: str, overrides: Sequence[str]) -> ArchitectSett
     if file := blueprint.get("consent_file"):
         load_consent(Path(str(file)).expanduser())
     is_here = {"server=here"}.issuperset(override for override in full if name_of(override) == "server")
+    is_plain = is_here and (conf if of_file is None else of_file.conf) == PLAIN_CONF and not _wants_embedded(overrides)
+    if to_launch and is_plain and not any("${" in one or one.startswith(("~", BLUEPRINT + "prereg")) for one in full):
+        _check_place(task, full, typed)
     return ArchitectSettings.model_validate(given["architect"]) if is_here else None
+
+
+def crowds_first(conf: str, overrides: Sequence[str]) -> list[Crowd]:
+    """The crowds of the place, those that differ by other settings too; none where only the conf says the place."""
+    of_file = read_short_conf(conf)
+    if of_file is not None:
+        conf, overrides = of_file.conf, [*of_file.overrides, *overrides]
+    typed = [override.partition("=")[2] for override in overrides if name_of(override) == "place"]
+    place = typed[-1] if typed else default_place() if conf == PLAIN_CONF else None
+    return [crowd for crowd in crowds() if crowd.place == place]
+
+
+def _check_place(task: str, overrides: Sequence[str], typed: DictConfig) -> None:
+    """Raises MissingSettings where the place needs settings that neither were typed nor are in the plain conf."""
+    of_place = crowds_first(PLAIN_CONF, overrides)
+    files = ("base.yaml", f"{PLAIN_CONF}.yaml", f"place/{of_place[0].place}.yaml")
+    paths = [path for file in files for folder in _folders(task) if (path := folder / file).is_file()]
+    architect, blueprint = {"_architect_type": ARCHITECT_TYPE, "public_url": ""}, {"models": [], "groups": []}
+    beneath = {"mephisto": {"architect": architect, "blueprint": blueprint, "provider": {}}}
+    config: Any = OmegaConf.merge(beneath, *map(read_yaml, paths), typed)
+    provider = config.mephisto.provider
+    given = {name: provider[name] for name in provider if not OmegaConf.is_missing(provider, name)}
+    crowd = next(crowd for crowd in of_place if crowd.takes(given))
+    provider._provider_type = crowd.provider_type
+    needed = [f"{ROOT}provider.{name}" for name in provider if OmegaConf.is_missing(provider, name)]
+    _refuse_missing([*needed, *_needed_by_crowd(config)], crowd, PLAIN_CONF, overrides)
 
 
 def blueprint_names(model: type[BaseModel]) -> list[str]:

@@ -366,7 +366,7 @@ class LeaderboardPage:
 
 def serve(app: web.Application, port: int, host: str = LOCAL) -> tuple[str, Callable[[], None]]:
     """Serve from a thread: the address, and what ends it. Raises PortInUse, CannotListen."""
-    server = RouterThread(app, host, port)
+    server = RouterThread(app, host, port, option="--port …")
     server.start()
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{server.port}", server.stop

@@ -150,10 +150,10 @@ class Handler(web.RequestHandler):
 class PortInUse(HumanevalError, RuntimeError):
     """Another program listens on the port; the message says which option changes it."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, option: str) -> None:
         super().__init__(
             f"Port {port} on {host} is in use by another program, perhaps an earlier launch that still runs",
-            try_="end that one, or choose another port (0 takes any free one): --port … for the demo, port=… for a launch",
+            try_=f"end that one, or choose another port (0 takes any free one): {option}",
         )
         self.host = host
         self.port = port
@@ -163,8 +163,8 @@ class CannotListen(HumanevalError, RuntimeError):
     """The address cannot be listened on at all: a name that does not resolve, or a port that needs rights."""
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket on ``host``; port 0 takes any free one. Raises PortInUse, CannotListen."""
+def listen(host: str, port: int, option: str = "port=…") -> socket.socket:
+    """A listening socket on ``host``; port 0 takes any free one; ``option`` changes it. Raises PortInUse, CannotListen."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -179,7 +179,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise PortInUse(host, port) from error
+            raise PortInUse(host, port, option) from error
         what = f"Cannot listen on {host}:{port} ({error.strerror})"
         raise CannotListen(what, try_="set hostname and port") from error
     return listener
@@ -198,6 +198,7 @@ class RouterThread:
     host: str
     port: int  # 0: any free one; once it has started, the one in use.
     is_one_visitor: Callable[[str], bool] = lambda peer: False
+    option: str = "port=…"  # changes the port
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
     _thread: threading.Thread | None = None
@@ -210,7 +211,7 @@ class RouterThread:
 
     def start(self) -> None:
         """Binds the port at once, then serves. Raises :class:`PortInUse` or :class:`CannotListen`."""
-        listener = listen(self.host, self.port)
+        listener = listen(self.host, self.port, self.option)
         self.port = listener.getsockname()[1]
         self._thread = threading.Thread(target=self._run, args=(listener,), name="router", daemon=True)
         self._thread.start()

@@ -15,12 +15,11 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.control.snapshot import Visit
-from mephisto_tasks.session.agent_state import LiveAgentState, raise_if_absent
 from mephisto_tasks.session.answers import CHECKS, read_answer
 from mephisto_tasks.storage.results import newest_states, task_names
 from mephisto_tasks.storage.sqlite import Saving
@@ -39,6 +38,9 @@ from parlai_humaneval.schema.records import ImageRecord
 from parlai_humaneval.schema.steps import PageState
 from parlai_humaneval.schema.wire import Said, WireAnswer
 from parlai_humaneval.statistics.core.formatting import counted
+
+if TYPE_CHECKING:
+    from mephisto_tasks.session.agent_state import LiveAgentState
 
 Difference = tuple[str, object, object]  # A setting's name, what it was, and what it is now
 
@@ -303,6 +305,8 @@ class PageSession:
 
     @property
     def state(self) -> LiveAgentState:
+        from mephisto_tasks.session.agent_state import LiveAgentState  # it loads Mephisto, which settings need not
+
         state = self.agent.state
         assert isinstance(state, LiveAgentState)
         state.patience = self.patiently
@@ -518,4 +522,6 @@ class PageSession:
             return
         if self.closing.is_set() or self.agent.is_shutdown:
             self.agent.shutdown()
+        from mephisto_tasks.session.agent_state import raise_if_absent
+
         raise_if_absent(self.agent)

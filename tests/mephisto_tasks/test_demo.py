@@ -133,13 +133,29 @@ def test_what_cannot_begin_is_told_before_anything_heavy_is_imported(
     assert not (tmp_path / "data").exists()
 
 
-def test_a_port_in_use_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mephisto_tasks.launch", None)
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("demo --port PORT", "--port …"),
+        ("demo port=PORT", "port=…"),
+        ("try eliza --port PORT turns=2", "--port …"),
+        ("launch pw_turn port=PORT", "port=…"),
+        ("new --port PORT", "--port …"),
+    ],
+)
+def test_a_port_in_use_is_told_at_once(
+    command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards that nobody waits for libraries, or a model's answer, first; and that the hint is one that is taken."""
+    monkeypatch.setenv("PARLAI_HUMANEVAL_DATA_DIR", str(tmp_path))
+    for heavy in ("launch.launch", "launch.new_study"):
+        monkeypatch.setitem(sys.modules, f"mephisto_tasks.{heavy}", None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        status, _, said = demo("--port", port, "--data-dir", str(tmp_path))
-    assert status == 1
-    assert f"error: Port {port} on 127.0.0.1 is in use by another program" in said
+        result = CliRunner().invoke(main, command.replace("PORT", port).split())
+    assert result.exit_code == 1
+    assert f"error: Port {port} on 127.0.0.1 is in use by another program" in result.output
+    assert f"(0 takes any free one): {option}\n" in result.output
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -149,6 +151,14 @@ def test_what_is_checked_first_knows_every_setting(tmp_path: Path) -> None:
     check_first("pw_turn", "local", ["models=embedded", "mephisto.task.task_tags=a", "first_message='${seed}: hi'"])
     (tmp_path / "hydra.yaml").write_text("#@package _global_\ndefaults: [local, _self_]\n", encoding="utf-8")
     assert check_first("sata", str(tmp_path / "hydra.yaml"), ["setting=mine", "language=de"]) is None
+
+
+def test_what_was_typed_is_checked_without_mephisto() -> None:
+    """Guards that a misspelt setting is told at once: Mephisto takes a second to load."""
+    checked = "check_settings(task, ('port=0',)) for task in ('pw_turn', 'third_party', 'pw_dialog')"
+    code = f"import sys\nfrom mephisto_tasks.cli.launch import check_settings\n[{checked}]\nprint('mephisto' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.returncode) == ("False\n", 0), ran.stderr
 
 
 def test_files_next_to_the_study_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

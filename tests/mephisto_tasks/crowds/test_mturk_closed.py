@@ -68,6 +68,21 @@ def test_a_launch_there_ends_with_what_to_use_instead(amazons: None, tmp_path: P
     assert "place=link" in told
 
 
+def test_who_sets_a_study_up_there_is_told_before_its_account_and_address(amazons: None, tmp_path: Path) -> None:
+    """Guards who opens an account and finds an address first, for a site that is closed."""
+    study = str(tmp_path / "study.yaml")
+    assert CLOSED in said("new", "--yes", "--out", study, "place=mturk")
+    refused = said("launch", study, "--data-dir", str(tmp_path / "data"))
+    assert CLOSED in refused
+    assert "add requester_name=… public_url=…" in refused
+    assert "Loading" not in refused  # what is missing is seen without Mephisto
+
+
+def test_the_total_of_a_place_without_a_price_is_refused_at_once(tmp_path: Path) -> None:
+    refused = said("launch", "pw_turn", "--total", "--data-dir", str(tmp_path / "data"))
+    assert refused.startswith("error: `--total` works only with a crowd that you pay")
+
+
 def test_doctor_says_it(amazons: None, tmp_path: Path) -> None:
     assert CLOSED in [finding.found for finding in providers(tmp_path)]
 

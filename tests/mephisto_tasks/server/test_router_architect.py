@@ -153,7 +153,7 @@ def test_a_port_in_use_is_refused_before_and_at_launch(architect: Make) -> None:
     first.prepare()
     url = first.deploy()
     port = int(url.rsplit(":", 1)[1])
-    with pytest.raises(PortInUse, match=r"for the demo, port=… for a launch"):
+    with pytest.raises(PortInUse, match=r"\(0 takes any free one\): port=…$"):
         HumanevalLocalArchitect.assert_task_args(config(port=port), None)
     second = architect(port=str(port))
     second.prepare()

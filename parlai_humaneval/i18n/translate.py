@@ -125,7 +125,7 @@ def language(tag: str, folder: Path | None = None) -> Language:
         raise DataError(
             f"there is no language {tag!r}",
             try_=f"choose one of: {', '.join(tags(folder))}, or {AUTO} (the browser's language). To "
-            "add it, put a file {tag}.po in the folder of languages_dir",
+            f"add it, put a file {tag}.po in the folder of languages_dir",
         )
     paths = tuple(path for place in _folders(folder) if (path := place / f"{tag}.po").is_file())
     return _read(tag, paths) if paths else ENGLISH

@@ -218,6 +218,12 @@ def _live_scenes() -> list[Scene]:
         ),
         _choosing("pw_turn", "pw_turn", choose_step(pw, "choose-3", [card(LONG), card(LONG + " Do you?", 1)]), **own),
         _choosing("pw_turn-short", "pw_turn", choose_step(pw, "choose-3", [card(MEDIUM), card(SHORT, 1)]), **own),
+        _choosing(
+            "pw_turn-medium",
+            "pw_turn",
+            choose_step(pw, "choose-3", [card(f"{MEDIUM} " * 3), card(f"{MEDIUM} {SHORT} " * 2, 1)]),
+            **own,
+        ),
         Scene(
             "pw_turn-message",
             "pw_turn",

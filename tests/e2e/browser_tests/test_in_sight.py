@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from parlai_humaneval.schema.steps import ChooseStep, WaitStep
+
 from .stage import Stage, stage_of
 from .stage_scenes import CARDS, Scene, scenes, words_of
 
@@ -263,6 +265,31 @@ def test_the_other_reply_stays_readable_above_the_reason(stage: tuple[str, Stage
         _rest(page)
         assert _readable(replies.nth(number - 1))
     assert page.locator("[data-docked]").evaluate("dock => dock.offsetHeight") <= MOST * SIZES["phone"][1]
+
+
+@pytest.mark.parametrize("stage", ["phone"], indirect=True)
+@pytest.mark.parametrize("scrolls", [False, True])
+def test_replies_that_grow_are_followed(stage: tuple[str, Stage], scrolls: bool) -> None:
+    """They end where replies that come whole would stand; one who scrolls meanwhile stays where they scrolled to."""
+    scene = SCENES["pw_turn-medium"]
+    whole = scene.state.step
+    assert isinstance(whole, ChooseStep)
+    page = _open(stage[1], scene)
+    usual = _scroll(page)
+    stage[1].open(words_of(scene.task), *scene.before)
+    words = max(len(card.text.split()) for card in whole.cards)
+    for count in range(1, words, 6):
+        shown = [card.model_copy(update={"text": " ".join(card.text.split()[:count])}) for card in whole.cards]
+        coming = WaitStep(text="Writing…", coming=whole.model_copy(update={"cards": shown}))
+        stage[1].show(scene.state.model_copy(update={"step": coming}))
+        _rest(page)
+        if scrolls and count == 1:
+            page.mouse.wheel(0, -60)
+            _rest(page)
+            chosen = _scroll(page)
+    stage[1].show(scene.state)
+    _rest(page)
+    assert _scroll(page) == pytest.approx(chosen if scrolls else usual, abs=1)
 
 
 def _check_frame(page: Page, scene: Scene, size: str) -> None:

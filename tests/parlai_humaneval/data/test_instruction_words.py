@@ -147,6 +147,13 @@ def test_who_is_promised_no_pay_reads_of_none(path: Path, others: frozenset[str]
     assert "breaks on our side" in words
 
 
+def test_who_is_promised_no_pay_has_no_task_to_return(path: Path) -> None:
+    """Friends who help opened a link: they only close the page."""
+    words = told(read(path, {"unpaid", "practice"}))
+    assert "return the task" not in words.lower()
+    assert "Just close the page" in words
+
+
 @pytest.mark.parametrize("part", ["preview", "instructions"])
 def test_who_talks_to_several_chatbots_is_told_of_several(part: str, live: Path) -> None:
     several = live.parts[-3] in ("arena", "free_for_all", "direct_assessment")

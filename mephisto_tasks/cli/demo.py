@@ -331,7 +331,8 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
             click.echo(f"{given.told} rejected part of the request. {now}", err=True)
             return first_answer(replace(given, options={**options, mend.option: mend.value}))
         why = told(error).removeprefix(f"{given.name} failed: ").removeprefix(f"{given.name} cannot be loaded: ")
-        raise ZooError(f"{given.told} does not answer: {on_one_line(why, MOST_TOLD)}") from error
+        says_which = why.startswith(str(options.get("function") or "\n"))
+        raise ZooError(on_one_line(why if says_which else f"{given.told} does not answer: {why}", MOST_TOLD)) from error
     return given, str(asked["reply"]), float(asked["load_s"])
 
 

@@ -122,8 +122,8 @@ def launch(
             raise WrongUsage(worded(__file__, "technique_first", task=task, options=options))
     entry = technique(task)
     if not (list_confs or list_settings):
-        check_models(entry, chosen)
         server = check_settings(task, chosen, to_launch=True)
+        check_models(entry, chosen)
         if only_total:
             from mephisto_tasks.launch.config import crowds_first
 

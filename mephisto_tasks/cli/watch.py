@@ -56,6 +56,9 @@ def watch(
 
             list_tasks(data_dir, as_json)
             return
+        from mephisto_tasks.storage.results import check_task
+
+        check_task(data_dir, task_name)
         with waiting_for(READING, on_screens_only=True), collector_off():
             from mephisto_tasks.monitoring.observe import Observer
 

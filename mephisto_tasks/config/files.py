@@ -75,12 +75,14 @@ def check_typed(settings: Iterable[str], of_file: ShortConf | None = None) -> No
     for setting in settings:
         name, _, value = setting.partition("=")
         try:
-            _check_typed(name.removeprefix(BLUEPRINT), value)
+            _check_typed(
+                name.removeprefix(BLUEPRINT), value, [] if of_file is None else [of_file.path.parent.absolute()]
+            )
         except ConfigError as error:
             raise ConfigError(error, where="" if of_file is None else of_file.where(name)) from error
 
 
-def _check_typed(name: str, value: str) -> None:
+def _check_typed(name: str, value: str, beside: Sequence[Path]) -> None:
     if name in _LISTS and "," in value and value[0] not in "[{'\"":
         raise not_a_list(name, value)
     if name == "conf" and value.endswith((".yaml", ".yml")):
@@ -89,8 +91,12 @@ def _check_typed(name: str, value: str) -> None:
         for entry in values_of(value):
             file = entry.get("file") if isinstance(entry, dict) else entry
             if isinstance(file, str) and Path(file).suffix and not Path(file).expanduser().exists():
-                near = misspelt(Path(file).name, [one.name for one in Path(file).expanduser().parent.glob("*.*")])
-                where_to = () if near else f"type its path from {Path.cwd()}, or the whole path"
+                folders = list(dict.fromkeys([*beside, Path.cwd()]))
+                there = [
+                    one.name for folder in folders for one in (folder / Path(file).expanduser()).parent.glob("*.*")
+                ]
+                near = misspelt(Path(file).name, there, cutoff=0.8)
+                where_to = () if near else f"type its path from {' or '.join(map(str, folders))}, or the whole path"
                 raise ConfigError(f"there is no file {file}", where=name, misspelt=near, try_=where_to)
 
 
@@ -176,10 +182,11 @@ def read_short_conf(conf: str) -> ShortConf | None:
 
 
 def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The technique and the settings of a command; in the place of the technique there may be a file that names it.
+    """The technique and the settings of a command; in the place of the technique, or after it, there may be a file of them.
     Raises ConfigError."""
     if not task.endswith((".yaml", ".yml")):
-        return task, chosen
+        files = [word for word in chosen if word.endswith((".yaml", ".yml")) and "=" not in word]
+        return task, tuple(f"conf={word}" if word in files and conf_file(word) else word for word in chosen)
     content = read_yaml(conf_file(task), error=ConfigError)
     named = content.get("technique") if isinstance(content, dict) else None
     if not isinstance(named, str):

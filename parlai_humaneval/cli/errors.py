@@ -35,13 +35,15 @@ class CommandError(HumanevalError, click.ClickException):
         context = click.get_current_context(silent=True)  # it is gone when the error is shown
         self.command = context.command_path if context is not None else "parlai-humaneval"
         self.typed: Sequence[str] = ()
+        self._is_about_call = not args or isinstance(args[0], (str, Problem))  # of anything else, the help says nothing
 
     def lines(self) -> tuple[str, str, str]:
         """What is wrong, where, and what to try; the first and the last may have several lines."""
         command, program = self.command, self.command.partition(" ")[0]
         what = "\n".join(problem.fact for problem in self.problems)
         advice = [line for problem in self.problems for line in _advice(problem, program, self.typed)]
-        return what.removesuffix("."), command, "\n".join(dict.fromkeys(advice)) or f"{command} --help"
+        helps = f"{command} --help" if self._is_about_call else ""
+        return what.removesuffix("."), command, "\n".join(dict.fromkeys(advice)) or helps
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print it on standard error, without codes that a terminal would obey: it may quote a file or a model. Programs
@@ -49,6 +51,8 @@ class CommandError(HumanevalError, click.ClickException):
         if "--json" in self.typed:
             say_json(dict(zip(_PARTS, self.lines(), strict=True)), indent=None)
         for name, colour, text in zip(_PARTS, ("red", "cyan", "green"), self.lines(), strict=True):
+            if not text:
+                continue
             indented = printable(text).replace("\n", "\n" + " " * 7)
             click.echo(f"{click.style(f'{name:>5}:', fg=colour, bold=True)} {indented}", file=file, err=file is None)
 

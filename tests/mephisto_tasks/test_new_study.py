@@ -26,7 +26,7 @@ from mephisto_tasks.launch.new_study import (
 )
 from mephisto_tasks.launch.preparation import check_dialogues, checked_settings
 from parlai_humaneval.cli import main
-from parlai_humaneval.models.zoo.entries import load_zoo
+from parlai_humaneval.models.zoo.entries import ZooError, load_zoo
 from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.techniques.registry import technique, techniques
@@ -297,3 +297,22 @@ def test_a_study_of_another_technique_is_refused(tmp_path: Path) -> None:
     assert technique_of_file(str(path), ("seed=1",)) == ("sata", (f"conf={path}", "seed=1"))
     with pytest.raises(ConfigError, match="this study uses sata, not pw_turn"):
         compose_config("pw_turn", str(path))
+    assert technique_of_file("pw_turn", (str(path), "seed=1")) == ("pw_turn", (f"conf={path}", "seed=1"))
+    refused = CliRunner().invoke(main, ["launch", "pw_turn", str(path)])
+    assert "line 1: this study uses sata, not pw_turn" in refused.output
+
+
+def test_a_zoo_file_that_is_not_there_is_told_with_where_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards who forgets a study's models; files stand beside the study, or in the current folder."""
+    (folder := tmp_path / "study").mkdir()
+    (folder / "study.yaml").write_text(
+        "technique: pw_turn\nmodels: [mine, eliza]\nzoo_files: [zoox.yaml]\n", encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(main, ["launch", "study/study.yaml"]).output
+    assert "study.yaml, line 3: zoo_files: there is no file zoox.yaml" in told
+    assert f"type its path from {folder} or {tmp_path}, or the whole path" in told
+    with pytest.raises(ZooError, match=r"there is no file zoox.yaml; type its path from "):
+        load_zoo(more=["zoox.yaml"])

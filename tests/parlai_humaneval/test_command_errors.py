@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 
 import click
@@ -164,6 +165,11 @@ def test_the_parts_of_an_error_are_its_lines() -> None:
     several = CommandError([Problem("a is 0", try_=("see `a`",)), Problem("b is 0", try_=("see `a`", "see `b`"))])
     assert several.lines() == ("a is 0\nb is 0", "parlai-humaneval", "see `a`\nsee `b`")
     assert CommandError("name a worker").lines()[2] == "parlai-humaneval --help"
+    of_a_file = CommandError(HumanevalError("“turns” appears twice", where="study.yaml"))  # the help says nothing of it
+    assert of_a_file.lines()[2] == ""
+    with io.StringIO() as shown:
+        of_a_file.show(shown)
+        assert "try:" not in shown.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,12 @@ class OwnFunction:
         images = images_in(text.get(IMAGES_FIELD)) if isinstance(text, dict) else ()
         text = text.get("text") if isinstance(text, dict) else text
         if not isinstance(text, str):
-            raise TypeError(f"{self.name} returned {type(text).__name__}, not a string")
+            kind = type(text).__name__
+            what = "None" if text is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+            if inspect.isgenerator(text) or inspect.isasyncgen(text):
+                streams = f"{self.name} returned {what}, but functions cannot stream"
+                raise OutsideError(streams, try_="return the whole reply")
+            raise OutsideError(f"{self.name} returned {what}, not a string")
         return Said(text, images=images)
 
     def failure(self, error: Exception) -> OutsideError:
@@ -137,6 +142,8 @@ class CallableAgent(OutsideAgent):
         try:
             with isolate_model_code():
                 return self.function(heard)
+        except OutsideError:
+            raise
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
             failure = self.function.failure(error)
         raise failure  # outside of the handler: it drags no traceback of ours along

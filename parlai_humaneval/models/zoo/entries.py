@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.data_files import nearest_file, read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Misspelt, Problem, misspelt
 from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval._util.text import clean_label
@@ -156,6 +156,9 @@ def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] 
     entries: dict[str, _Entry] = {}
     origin: dict[str, Path] = {}
     for file in files:
+        if not file.exists():
+            where_to = f"type its path from {Path.cwd()}, or the whole path"
+            raise ZooError(f"there is no file {file}", misspelt=nearest_file(file), try_=where_to)
         data = read_yaml(file, "expected a YAML file of models", ZooError)
         try:
             content = _File.model_validate(data)

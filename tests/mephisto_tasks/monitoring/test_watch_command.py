@@ -6,11 +6,13 @@ import asyncio
 import json
 import re
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from click import Command
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
@@ -30,6 +32,7 @@ from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.report.render.leaderboard import to_fragment
 
 TASK = "watched"
+REPORTS = "mephisto_tasks.cli.report_documents"
 NAMED = re.compile("alpha|beta")
 
 
@@ -264,3 +267,15 @@ async def test_the_public_page_is_drawn_once_for_all(
     assert len(texts) == 1
     assert "Model A" in whole
     assert not NAMED.search(whole + texts.pop())
+
+
+@pytest.mark.parametrize(("command", "heavy"), [(watch, "mephisto_tasks.monitoring.observe"), (report, REPORTS)])
+def test_a_task_that_is_not_there_is_told_before_anything_heavy_is_imported(
+    stored: Path, command: Command, heavy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards who mistypes a task against waiting for the statistics first."""
+    monkeypatch.setitem(sys.modules, heavy, None)
+    for data_dir, what in ((stored, "there is no task 'wached'"), (stored / "no", "there is no Mephisto database in")):
+        refused = CliRunner().invoke(command, ["--task-name", "wached", "--data-dir", str(data_dir)])
+        assert refused.exit_code == 1
+        assert what in refused.output

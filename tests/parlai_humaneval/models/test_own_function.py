@@ -156,7 +156,7 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
             said(pool, "Hi!")
     with (
         ModelPool([own("callable", tmp_path, function="bot.py:answers_a_list")], retries=0) as pool,
-        pytest.raises(ModelFailed, match=r"bot.py:answers_a_list returned list, not a string"),
+        pytest.raises(ModelFailed, match=r"bot.py:answers_a_list returned a list, not a string"),
     ):
         said(pool, "Hi!")
 

@@ -384,10 +384,10 @@ def launch_command(path: Path, missing: Sequence[str]) -> str:
 
 def in_words(estimate: Estimate) -> str:
     """The estimate in a sentence."""
-    pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
+    pay = f" and ${estimate.cost:,.0f}" if estimate.cost else ", unpaid"
     amount = f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')})"
     return (
-        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. A study of this "
+        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours{pay}. A study of this "
         f"size detects a gap of {100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
     )
 

@@ -255,9 +255,9 @@ def test_questions_in_the_terminal(tmp_path: Path) -> None:
     assert "there is no language 'xx'" in printed
     assert "Amazon closed MTurk" in printed
     after_technique, _, rest = printed.partition("conf [local]")
-    assert "take 10.7 hours and no pay" in after_technique
+    assert "take 10.7 hours, unpaid" in after_technique
     after_turns, _, after_place = rest.partition("place [local]")
-    assert "take 10.4 hours and no pay" in after_turns
+    assert "take 10.4 hours, unpaid" in after_turns
     assert "take 10.4 hours and $" in after_place.partition("task_reward [")[0]
     settings = launched(path, "public_url=https://my.host", "requester_name=me")
     assert (settings["task_name"], settings["metric"], settings["turns"]) == ("my-study", "humanness", 4)

@@ -321,7 +321,7 @@ class MTurkPayer:
             return
         words = ""
         try:
-            with asking(f"send a bonus by assignment {payment.assignment}"):
+            with asking(f"send a bonus through assignment {payment.assignment}"):
                 self._client.send_bonus(
                     WorkerId=self._names[payment.worker_id],
                     AssignmentId=payment.assignment,

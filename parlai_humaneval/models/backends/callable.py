@@ -186,7 +186,7 @@ def _from_file(path: Path) -> ModuleType:
             f"there is no file {path}",
             where="function",
             misspelt=nearest_file(path),
-            try_="write its path from the folder of the zoo file",
+            try_="give its path relative to the zoo file's folder",
         )
     path = path.resolve()
     name = f"{path.stem}_{hashlib.sha256(f'{path}|{path.stat().st_mtime_ns}'.encode()).hexdigest()[:8]}"

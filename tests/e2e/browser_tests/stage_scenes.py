@@ -454,7 +454,7 @@ def _judging_scenes() -> list[Scene]:
             "[data-question]",
         )
     )
-    replayed = dialogue("Conversation", TALK, None, "Person")
+    replayed = dialogue("Conversation", TALK, "Partner", "Person")
     rated = {"panels": [replayed], **chats}
     sata, one = live("sata").of("sata_user"), live("single_model")
     choice = choose_step(sata, "turn-3", [card(LONG), card(SHORT, 1)])
@@ -471,7 +471,7 @@ def _judging_scenes() -> list[Scene]:
             "third_party",
             state(
                 verdict_step(live("arena"), "verdict"),
-                panels=[dialogue(f"Conversation with partner {side}", DIALOGUE, None, "Person") for side in SIDES],
+                panels=[dialogue(f"Conversation with partner {side}", DIALOGUE, "Partner", "Person") for side in SIDES],
                 **chats,
             ),
             PANELS,

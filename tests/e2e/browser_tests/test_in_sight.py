@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from parlai_humaneval.schema.steps import ChooseStep, WaitStep
 
 from .stage import Stage, stage_of
-from .stage_scenes import CARDS, Scene, scenes, words_of
+from .stage_scenes import CARDS, Scene, scenes, talk, words_of
 
 pytestmark = pytest.mark.browser
 
@@ -430,6 +430,20 @@ def test_two_conversations_below_one_another_are_read_to_their_ends(stage: tuple
         assert _readable(end, 24)
     press.click()
     assert len(_sent(on_stage)) == 1
+
+
+def test_the_tab_that_is_chosen_is_marked_where_the_page_cannot_scroll(stages: Callable[[str], Stage]) -> None:
+    """Guards a press on a tab against leaving no trace where both replies are in sight already."""
+    on_stage, arena = stages("phone"), SCENES["arena"]
+    short = arena.state.model_copy(update={"transcript": talk(["Hi!", "Hello!"], columns=True)})
+    on_stage.open(words_of("arena"), *arena.before, short)
+    _rest(on_stage.page)
+    tabs = on_stage.page.get_by_role("navigation", name="What to compare").get_by_role("link")
+    for number in (1, 0, 1):
+        tabs.nth(number).tap()
+        _rest(on_stage.page)
+        expect(tabs.nth(number)).to_have_attribute("aria-current", "location")
+        expect(tabs.nth(1 - number)).not_to_have_attribute("aria-current", "location")
 
 
 def test_who_has_scrolled_through_both_is_not_asked_to(stage: tuple[str, Stage]) -> None:

@@ -12,7 +12,7 @@ from mephisto_tasks.chat.study import ChatStudy, field_of, open_cells, restore_a
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import fold
 from mephisto_tasks.session.build import Setup, number_in_words, study_presenter, unfit_practice, unprotected_languages
-from mephisto_tasks.session.page import Difference, settings_that_differ, settled
+from mephisto_tasks.session.page import Difference, changed_models, settings_that_differ, settled
 from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.session.study import conversations as conversations_in_a_unit
 from mephisto_tasks.session.study import steer
@@ -102,7 +102,10 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
         planner=planner,
         presenter=presenter,
         once_open=lambda: study.presenter.prepare([spec.name for spec in spoken]),
-        remarks=unprotected_languages(config, presenter),
+        remarks=[
+            *changed_models(specs, setup.data_dir, setup.task_name),
+            *unprotected_languages(config, presenter),
+        ],
         practice=_practice(config, setup.task_config),
         draws_markdown=config.replies.appearance == "markdown",
         is_paid=setup.is_paid,

@@ -133,13 +133,16 @@ def test_a_function_that_was_mended_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_model_is_named_by_its_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One alone is compared with a built-in one; the setting is the same thing, so both at once are refused."""
+    """One alone is compared with a built-in one; the setting is the same thing, so both at once are refused.
+    A second file is a second study."""
     monkeypatch.chdir(tmp_path)
     Path("bots.py").write_text("def reply(history):\n    return 'Why?'\n", encoding="utf-8")
     code, out, _ = new("--yes", "--json", "--model", "bots.py")
     assert (code, yaml.safe_load(json.loads(out)["text"])["models"]) == (0, ["bots", "retrieval"])
     code, out, _ = new("--yes", "--json", "--force", *(f"--model={name}" for name in ("eliza", "bots.py", "retrieval")))
     assert yaml.safe_load(Path("study.yaml").read_text(encoding="utf-8"))["models"] == ["eliza", "bots", "retrieval"]
+    new("--yes", "--model", "bots.py", "--out", "q1.yaml")
+    assert [launched(Path(file))["task_name"] for file in ("study.yaml", "q1.yaml")] == ["pw-turn-preference", "q1"]
     code, _, err = new("--yes", "--model", "bots.py", "models=[eliza,retrieval]")
     assert code == 2
     assert "--model and models=… are the same setting" in err
@@ -155,6 +158,8 @@ def test_functions_of_one_file_are_models_by_their_names(tmp_path: Path) -> None
     names = ["my_bot", "curious", "my_bot_eliza"]
     assert launched(tmp_path / "study.yaml")["models"] == names
     assert set(names) <= load_zoo(more=[str(files[1])]).keys()
+    made = draft(Choices(settings={"models": [f"{bot}:curious", "retrieval"]}), tmp_path / "other.yaml")
+    assert "models: [curious, retrieval]" in made.text, "alone as well: another study may have another function"
     (twice,) = draft(Choices(settings={"models": [str(bot), str(bot)]}), tmp_path / "study.yaml").problems
     assert "compared with itself" in twice
 

@@ -523,7 +523,8 @@ def use_embedded(config: DictConfig) -> None:
     blueprint = config.mephisto.blueprint
     if "group_size" not in blueprint:  # finished dialogues: the models only talk to each other
         in_samples = PACKAGED in blueprint.dialogues and not blueprint.generate
-        blueprint.models, blueprint.groups = list(EMBEDDED[: 2 if in_samples else 3]), []
+        is_pair = in_samples or (len(blueprint.models) == 2 and not set(blueprint.models) <= set(EMBEDDED))
+        blueprint.models, blueprint.groups = list(EMBEDDED[: 2 if is_pair else 3]), []
         return
     control = str(blueprint.quality_control_model)
     free = [name for name in EMBEDDED if name != control]

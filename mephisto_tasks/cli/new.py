@@ -183,7 +183,10 @@ class _Interview:
         before = self._choices
         while True:
             answer = click.prompt("Models: names, files, folders or addresses" + MANY, ",".join(given))
-            names = [name.strip() for name in answer.split(",") if name.strip()]
+            named = [name.strip() for name in answer.split(",") if name.strip()]
+            names = with_partners(named)
+            if added := [name for name in names if name not in named]:
+                self._out.print(as_written(f"Compared with: {', '.join(added)}"))
             with waiting_for("Asking the models…"):
                 replies = [first_reply(name, zoo_files) for name in names]
             for one in replies:

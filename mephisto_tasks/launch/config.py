@@ -234,7 +234,7 @@ def _of_known_names(overrides: Sequence[str], known: Sequence[str], task: str, o
     full = in_full(typed, known, WORDS)
     for override in full:
         try:
-            _check_name(override, known, task)
+            check_name(override, known, task)
         except ConfigError as error:
             if of_file is None or override not in of_file.overrides:
                 raise
@@ -474,7 +474,7 @@ def all_settings(config: type[BaseModel]) -> dict[str, FieldInfo]:
     return found
 
 
-def _check_name(override: str, known: Sequence[str], task: str) -> None:
+def check_name(override: str, known: Sequence[str], task: str) -> None:
     """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
     name, value = name_of(override), override.partition("=")[2]
     if name in WORDS:

@@ -19,7 +19,7 @@ from mephisto_tasks.config.files import typed_settings, with_files
 from mephisto_tasks.config.names import PLAIN_CONF, ConfigError, short_name, texts_of
 from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.registry import crowds, default_place
-from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config, conf_names
+from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, check_name, compose_config, conf_names
 from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
@@ -190,6 +190,8 @@ def draft(choices: Choices, path: Path) -> Draft:
     try:
         if not 0 < choices.gap < 1:
             raise ConfigError(f"no study finds a gap of {100 * choices.gap:g} points", try_=GAPS)
+        if place := settings.get("place"):
+            check_name(f"place={place}", (), entry.name)
         # The study without the place where raters come from, which may ask for an account or an address.
         known = {*map(short_name, blueprint_names(settings_model(choices.technique))), *Task.model_fields}
         shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}

@@ -268,6 +268,19 @@ def test_questions_in_the_terminal(tmp_path: Path) -> None:
     assert (settings["task_name"], settings["metric"], settings["turns"]) == ("my-study", "humanness", 4)
 
 
+def test_a_model_alone_is_compared_and_a_place_is_one_that_there_is(tmp_path: Path) -> None:
+    """Guards an interview whose study cannot be launched; one problem does not hide the next answer's."""
+    path = tmp_path / "study.yaml"
+    answers = ["eliza", "", "", "", "", "", "", "", "", "", "lokal", "local", "", ""]
+    status, printed, _ = new("--terminal", "--out", str(path), typed="\n".join(answers))
+    assert status == 0, printed
+    assert "Compared with: retrieval" in printed
+    assert "there is no place 'lokal'. Did you mean local?" in printed
+    assert launched(path)["models"] == ["eliza", "retrieval"]
+    (problem,) = draft(Choices(settings={"models": ["eliza"], "place": "lokal"}), path).problems
+    assert "there is no place" in problem
+
+
 def test_a_gap_is_told_of_in_the_unit_in_which_it_was_given(tmp_path: Path) -> None:
     """Of the option as a share, before a page is served; on the page as points."""
     status, *_ = new("--gap", "0")

@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from mephisto_tasks.cli.new_page import _field
-from mephisto_tasks.config.files import technique_of_file
+from mephisto_tasks.config.files import check_models, technique_of_file
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.new_study import (
@@ -300,6 +300,16 @@ def test_a_missing_file_is_told_with_what_could_be_meant(tmp_path: Path, monkeyp
     }.items():
         with pytest.raises(ConfigError, match=hint):
             technique_of_file(typed, ())
+
+
+def test_a_study_is_never_taken_for_a_file_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the hint where a zoo file is missing. A study given to `report` is told by the name that it has there."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "zoos.yaml"
+    path.write_text("technique: pw_turn\ntask_name: q2\nzoo_files: [zoo.yaml]\nmodels: [a, b]\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"line 3: zoo_files: there is no file zoo\.yaml; type its path"):
+        check_models(technique("pw_turn"), [f"conf={path}"])
+    assert "name a task (--task-name q2)" in CliRunner().invoke(main, ["report", "zoos.yaml"]).output
 
 
 def test_the_page_says_that_a_place_is_closed() -> None:

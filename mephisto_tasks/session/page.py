@@ -66,7 +66,7 @@ def going_on(
 
 
 def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
-    lines = "\n".join(f"  {name}: {_shown(then)} then, {_shown(now)} now" for name, then, now in differences)
+    lines = "\n".join(f"  {name}: {in_brief(then)} then, {in_brief(now)} now" for name, then, now in differences)
     units = counted(number, "unit")
     return ConfigError(
         f"{units} of this task {'was' if number == 1 else 'were'} interrupted and can continue, but only with the "
@@ -79,7 +79,7 @@ def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
     )
 
 
-def _shown(value: object) -> str:
+def in_brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
@@ -173,35 +173,13 @@ def settled(
 
 def recorded_settings(data_dir: Path, task_name: str) -> dict[str, Any] | None:
     """Settings of the newest unit of a task; None: nobody has begun one."""
-    events = (event for messages in _events_of_units(data_dir, task_name) for event in reversed(messages))
-    return next((event.settings for event in events if isinstance(event, (Started, JudgingStarted))), None)
-
-
-def _events_of_units(data_dir: Path, task_name: str) -> Iterator[Sequence[log.Event]]:
-    """The newest unit first."""
-    if (data_dir / "database.db").is_file() and task_name in task_names(data_dir):
-        yield from (state.outputs.messages for _, state in newest_states(data_dir, task_name))
-
-
-def changed_models(specs: Collection[ModelSpec], data_dir: Path, task_name: str) -> Iterator[str]:
-    """A remark for each model that is not what it was when raters last answered about it."""
-    left = {spec.name: spec for spec in specs}
-    for events in _events_of_units(data_dir, task_name):
-        answered = any(isinstance(event, log.Answered) for event in events)
-        for model in (model for event in events if answered and isinstance(event, Started) for model in event.models):
-            spec = left.pop(model.name, None)
-            for name in sorted({*model.options, *spec.options}) if spec is not None and model.options else ():
-                then, now = model.options.get(name), spec.options.get(name)
-                # A file is named by its whole path, or from the folder of the zoo file.
-                if then != now and (spec.folder or Path()) / str(then) != (spec.folder or Path()) / str(now):
-                    yield (
-                        f"{model.name} has changed since raters last answered about it ({name} was {_shown(then)} and "
-                        f"is now {_shown(now)}). The report counts all answers as about one model. To keep them apart, "
-                        "name the model otherwise, or begin another study: task_name=…"
-                    )
-                    break
-        if not left:
-            return
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return None
+    for _, state in newest_states(data_dir, task_name):
+        for event in reversed(state.outputs.messages):
+            if isinstance(event, (Started, JudgingStarted)):
+                return event.settings
+    return None
 
 
 S = TypeVar("S", bound=Said)

@@ -6,7 +6,7 @@ import errno
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -150,19 +150,13 @@ def _usage(error: click.UsageError) -> Problem:
     name, equals, value = extra[1].partition("=")
     option = "" if error.ctx is None or not equals else _option_called(name, error.ctx.command)
     meant = Misspelt(extra[1], (f"{option}={value}",)) if option else None
-    answers = not equals and error.ctx is not None and {"--task-name", "--tables"} <= {*_options(error.ctx.command)}
-    ways = f"name a task (--task-name {_task_of(Path(extra[1]))}) or a folder of tables (--tables DIR)"
-    return Problem(f"unexpected argument '{extra[1]}' here", "", (ways,) if answers else (), meant)
-
-
-def _task_of(study: Path) -> str:
-    """The task's name that a study file gives, if it is one."""
-    from parlai_humaneval._util.data_files import read_yaml
-
-    content = None
-    with suppress(HumanevalError):
-        content = read_yaml(study) if study.suffix in (".yaml", ".yml") else None
-    return shlex.quote(str(content["task_name"])) if isinstance(content, dict) and "task_name" in content else "NAME"
+    if equals or error.ctx is None or not {"--task-name", "--tables"} <= {*_options(error.ctx.command)}:
+        return Problem(f"unexpected argument '{extra[1]}' here", misspelt=meant)
+    study = Path(extra[1])
+    text = study.read_text("utf-8", "replace") if study.suffix in (".yaml", ".yml") and study.is_file() else ""
+    task = next(iter(re.findall(r"^task_name: *(.+)$", text, re.MULTILINE)), "NAME")
+    ways = f"name a task (--task-name {task}) or a folder of tables (--tables DIR)"
+    return Problem(f"unexpected argument '{extra[1]}' here", try_=(ways,))
 
 
 _OF_CLICK: Mapping[type[BaseException], Callable[[Any], Problem]] = {

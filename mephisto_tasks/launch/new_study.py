@@ -62,7 +62,7 @@ class Choices(BaseModel, extra="forbid"):
 
 class Estimate(BaseModel):
     """What the study takes. ``amount``: of each group, None where the technique's setting is no such number; ``planned``:
-    the amount with the ``power`` that was asked for; ``generated``: dialogues of each model that are to be generated
+    the amount with the ``power`` that was asked for; ``judgements``: kept of those that are ``collected``; ``generated``: dialogues of each model that are to be generated
     before they are judged; ``reward``: for an assignment, by the wage; ``cost``: in dollars, with the reward of the
     settings and the site's fee."""
 
@@ -71,6 +71,7 @@ class Estimate(BaseModel):
     generated: int | None
     judgement: str
     judgements: int
+    collected: int
     dialogues: int
     raters: int
     hours: float
@@ -236,6 +237,7 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
     zoo_files = [file for file in texts_of(found.get("zoo_files")) if file != str(zoo_path(path))]
     if not isinstance(named, list) or not speaking(choices.technique):
         return found, "", []
+    named = found["models"] = [name for name in named if str(name).strip()]  # not a box that is still empty
     try:
         known = [(_served if "://" in str(name) else _named)(str(name), tuple(zoo_files)) for name in named]
         given = named_apart([one for _, one in known if one is not None], load_zoo(more=zoo_files))
@@ -247,8 +249,13 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
     if not given:
         return found, "", []
     found["zoo_files"] = [*zoo_files, str(zoo_path(path))]
-    entries = "".join(entry.removeprefix("models:\n") for entry in dict.fromkeys(one.entry for one in given))
-    return found, f"# Models of {path.name}, as `launch` finds them.\nmodels:\n{entries}", []
+    beside = f"{path.parent.resolve()}{os.sep}"  # where a launch looks for functions: the folder may be moved
+    models = {
+        one.name: {"options": {k: v.removeprefix(beside) if k == "function" else v for k, v in one.options.items()}}
+        for one in given
+    }
+    entries = yaml.safe_dump({"models": models}, allow_unicode=True, sort_keys=False)
+    return found, f"# Models of {path.name}, as `launch` finds them.\n{entries}", []
 
 
 def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | None]:
@@ -287,6 +294,7 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
         generated=-(-numbers["n_dialogues"] // plan.models) if talks else None,
         judgement=plan.judgement,
         judgements=numbers["n_judgements"],
+        collected=numbers["n_judgements_collected"],
         dialogues=numbers["n_dialogues"],
         raters=numbers["n_workers"],
         hours=numbers["hours"],
@@ -387,9 +395,11 @@ def launch_command(path: Path, missing: Sequence[str]) -> str:
 def in_words(estimate: Estimate) -> str:
     """The estimate in a sentence."""
     pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
-    amount = f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')})"
+    amount = (
+        f"{counted(estimate.collected, estimate.judgement)} to collect in {counted(estimate.dialogues, 'dialogue')}"
+    )
     return (
-        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. A study of this "
+        f"{amount} ({estimate.judgements:,} kept) from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. A study of this "
         f"size detects a gap of {100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
     )
 

@@ -65,6 +65,22 @@ def test_a_launch_takes_what_is_written(name: str, tmp_path: Path) -> None:
     assert all(lines[number - 1].startswith("# ") for number in keys)
 
 
+def test_what_is_collected_is_told_apart_from_what_is_kept(tmp_path: Path) -> None:
+    """As by the planner: all turns of the dialogues are collected and paid, and checks drop some."""
+    made = draft(Choices(gap=0.5, settings={"turns": 3}), tmp_path / "study.yaml")
+    found, text = made.estimate, " ".join(made.text.replace("\n#", "").split())
+    assert found is not None
+    assert found.judgements < found.collected == 3 * found.dialogues
+    assert f"{found.collected} turns to collect in {found.dialogues} dialogues ({found.judgements} kept) from" in text
+
+
+def test_a_box_for_a_model_may_be_empty(tmp_path: Path) -> None:
+    """Guards the page, where a box is there before anything is typed into it."""
+    assert draft(Choices(settings={"models": ["eliza", "", "retrieval"]}), tmp_path / "study.yaml").problems == []
+    (problem,) = draft(Choices(settings={"models": ["eliza", " "]}), tmp_path / "study.yaml").problems
+    assert "at least 2 models must be named" in problem
+
+
 def test_texts_come_through_letter_for_letter(tmp_path: Path) -> None:
     """Whatever YAML and Hydra read into quotes, commas, braces and lines."""
     path, question = tmp_path / "study.yaml", "Which one: 'this', \"that\" or {neither}?\n# null, $x \\ 好"
@@ -120,6 +136,7 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
     assert settings["zoo_files"] == [str(files[1])]
     assert yaml.safe_load(made.text)["zoo_files"] == [files[1].name], "the folder may be moved"
     assert "my_bot" in load_zoo(more=settings["zoo_files"])
+    assert "function: my_bot.py:reply\n" in made.zoo, "the model moves with it"
     assert first_reply(bot).reply == "Why?"
 
 

@@ -62,9 +62,9 @@ class Choices(BaseModel, extra="forbid"):
 
 class Estimate(BaseModel):
     """What the study takes. ``amount``: of each group, None where the technique's setting is no such number; ``planned``:
-    the amount with the ``power`` that was asked for; ``judgements``: kept of those that are ``collected``; ``generated``: dialogues of each model that are to be generated
-    before they are judged; ``reward``: for an assignment, by the wage; ``cost``: in dollars, with the reward of the
-    settings and the site's fee."""
+    the amount with the ``power`` that was asked for; ``judgements``: what checks leave of those ``collected``;
+    ``generated``: dialogues of each model that are to be generated before they are judged; ``reward``: for an assignment,
+    by the wage; ``cost``: in dollars, with the reward of the settings and the site's fee."""
 
     amount: int | None
     planned: int | None
@@ -396,11 +396,12 @@ def in_words(estimate: Estimate) -> str:
     """The estimate in a sentence."""
     pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
     amount = (
-        f"{counted(estimate.collected, estimate.judgement)} to collect in {counted(estimate.dialogues, 'dialogue')}"
+        f"{counted(estimate.collected, estimate.judgement)} to collect in {counted(estimate.dialogues, 'dialogue')} "
     )
     return (
-        f"{amount} ({estimate.judgements:,} kept) from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. A study of this "
-        f"size detects a gap of {100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
+        f"{amount}({estimate.judgements:,} kept) from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours "
+        f"and {pay}. A study of this size detects a gap of {100 * estimate.gap:.3g} points with a power of "
+        f"{percent(estimate.power)}."
     )
 
 

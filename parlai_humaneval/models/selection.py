@@ -77,16 +77,12 @@ def named_apart(models: Sequence[Given], zoo: Collection[str]) -> list[Given]:
     apart = []
     for model in models:
         place, _, function = str(model.options.get("function", "")).rpartition(":")
-        joined = [_of_file(Path(place), function, zoo)] if function else []
+        joined = [f"{_name(Path(place).stem, zoo)}_{function.replace('.', '_')}"] if function else []
         names = chain([model.name], joined, (f"{model.name}_{number}" for number in count(2)))
         name = next(name for name in names if name not in named or named[name].options == model.options)
         named[name] = replace(model, name=name)
         apart.append(named[name])
     return apart
-
-
-def _of_file(path: Path, function: str, zoo: Collection[str]) -> str:
-    return f"{_name(path.stem, zoo)}_{function.replace('.', '_')}"
 
 
 def model_given(
@@ -140,11 +136,8 @@ def _function(path: Path, function: str, zoo: Collection[str]) -> Given:
         raise ZooError(f"{path} has no function {function}{there}", try_=advice)
     where = f"{path.resolve()}:{function}"
     options = {"model": _AGENTS["function"], "function": where}
-    name = function.replace(".", "_")  # by which functions of one file stay apart, also in two studies
-    if name == FUNCTION:
-        name = _name(path.stem, zoo)
-    elif name in zoo:
-        name = _of_file(path, function, zoo)
+    stem, name = _name(path.stem, zoo), function.replace(".", "_")  # by their names, functions of one file stay apart
+    name = stem if name == FUNCTION else f"{stem}_{name}" if name in zoo else name
     return Given(name, f"the function {function} of {path}", options)
 
 

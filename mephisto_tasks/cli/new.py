@@ -16,7 +16,6 @@ from mephisto_tasks.cli.launch import check_settings
 from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
 from mephisto_tasks.config.files import typed_settings
 from mephisto_tasks.config.names import texts_of
-from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.planning.inputs import HOURLY_WAGE
@@ -67,14 +66,6 @@ def new(
         raise WrongUsage("--model and models=… are the same setting", try_="leave one of them out")
     if models:
         settings["models"] = with_partners(models)
-    if yes and technique(task).engine == "live":  # the page and the terminal ask again
-        from parlai_humaneval.models.selection import specs_of
-        from parlai_humaneval.models.zoo.entries import load_zoo
-
-        named, zoo_files = settings.get("models"), settings.get("zoo_files") or []
-        if isinstance(named, list) and isinstance(zoo_files, list):
-            here = [name for name in map(str, named) if "://" not in name]
-            specs_of(here, load_zoo(more=map(str, zoo_files)))  # raises ZooError where one of this machine is not there
     if terminal or yes:
         check_settings(task, (*typed_settings(settings),))
     with waiting_for(LOADING), collector_off():
@@ -88,7 +79,7 @@ def new(
         choices = _Interview(choices, path).choices()
     made = draft(choices, path)
     if made.problems and yes:
-        raise CommandError(map(Problem, made.problems))
+        raise CommandError([problem for error in made.errors for problem in error.problems])
     if not force and path.is_file() and not yes:
         force = click.confirm(f"{path} already exists. Replace it?", default=False)
     written = write_study(made, path, replace=force)

@@ -93,7 +93,8 @@ class Bar(BaseModel):
 
 class Draft(BaseModel):
     """The study as it is now. ``problems``: why a launch would refuse it, each a sentence; ``missing``: settings that the
-    place needs; ``zoo``: entries of models that are in no zoo file, as YAML; ``remark``: why there is no estimate."""
+    place needs; ``zoo``: entries of models that are in no zoo file, as YAML; ``remark``: why there is no estimate.
+    ``errors``: of the problems."""
 
     choices: Choices
     estimate: Estimate | None
@@ -102,6 +103,7 @@ class Draft(BaseModel):
     missing: list[str]
     text: str
     zoo: str
+    errors: list[Any] = Field(exclude=True)
 
 
 @cache
@@ -185,7 +187,7 @@ def published_question(choices: Choices) -> str:
 def draft(choices: Choices, path: Path) -> Draft:
     """The study as it would be written to ``path``. Raises ConfigError: there is no such technique, or setting."""
     entry = technique(choices.technique)
-    settings, zoo, problems = _with_own_models(choices, path)
+    settings, zoo, errors = _with_own_models(choices, path)
     estimate, remark, missing = None, "", []
     conf = str(settings.get(CONF) or PLAIN_CONF)
     try:
@@ -218,20 +220,21 @@ def draft(choices: Choices, path: Path) -> Draft:
     except MissingSettings as error:
         missing = list(error.names)
     except HumanevalError as error:
-        problems.append(str(error))
+        errors.append(error)
     return Draft(
         choices=choices,
         estimate=estimate,
         remark=remark,
-        problems=problems,
+        problems=list(map(str, errors)),
+        errors=errors,
         missing=missing,
         text="".join(_lines(entry, settings, estimate, path, missing, conf_of(choices))),
         zoo=zoo,
     )
 
 
-def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str, list[str]]:
-    """The settings with names of the zoo in place of files and addresses; the entries of these, in YAML; problems."""
+def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str, list[HumanevalError]]:
+    """The settings with names of the zoo in place of files and addresses; the entries of these, in YAML; errors."""
     found = dict(choices.settings)
     named = found.get("models")
     zoo_files = [file for file in texts_of(found.get("zoo_files")) if file != str(zoo_path(path))]
@@ -242,7 +245,7 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
         known = [(_served if "://" in str(name) else _named)(str(name), tuple(zoo_files)) for name in named]
         given = named_apart([one for _, one in known if one is not None], load_zoo(more=zoo_files))
     except HumanevalError as error:
-        return found, "", [str(error)]
+        return found, "", [error]
     left = iter(given)
     names: list[JsonValue] = [spec.name if one is None else next(left).name for spec, one in known]
     found["models"] = names

@@ -241,7 +241,7 @@ def _of_known_names(overrides: Sequence[str], known: Sequence[str], task: str, o
     full = in_full(typed, known, WORDS)
     for override in full:
         try:
-            _check_name(override, known, task)
+            check_name(override, known, task)
         except ConfigError as error:
             if of_file is None or override not in of_file.overrides:
                 raise
@@ -511,7 +511,7 @@ def all_settings(config: type[BaseModel]) -> dict[str, FieldInfo]:
     return found
 
 
-def _check_name(override: str, known: Sequence[str], task: str) -> None:
+def check_name(override: str, known: Sequence[str], task: str) -> None:
     """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
     name, value = name_of(override), override.partition("=")[2]
     if name in WORDS:
@@ -560,7 +560,8 @@ def use_embedded(config: DictConfig) -> None:
     blueprint = config.mephisto.blueprint
     if "group_size" not in blueprint:  # finished dialogues: the models only talk to each other
         in_samples = PACKAGED in blueprint.dialogues and not blueprint.generate
-        blueprint.models, blueprint.groups = list(EMBEDDED[: 2 if in_samples else 3]), []
+        is_pair = in_samples or (len(blueprint.models) == 2 and not set(blueprint.models) <= set(EMBEDDED))
+        blueprint.models, blueprint.groups = list(EMBEDDED[: 2 if is_pair else 3]), []
         return
     control = str(blueprint.quality_control_model)
     free = [name for name in EMBEDDED if name != control]

@@ -104,6 +104,8 @@ def test_what_cannot_be_is_told_in_short_names(task: str, typed: list[str], said
 def test_embedded_models_are_those_that_speak_in_the_samples() -> None:
     assert list(compose_config("pw_dialog", "local", ["embedded=true"]).mephisto.blueprint.models) == [*EMBEDDED[:2]]
     assert list(compose_config("self_chat", "local", ["embedded=true"]).mephisto.blueprint.models) == [*EMBEDDED[:3]]
+    paper = compose_config("self_chat", "smith2022_size_preference", ["embedded=true"]).mephisto.blueprint
+    assert list(paper.models) == [*EMBEDDED[:2]], "a pair stays a pair, with the paper's number of judgements"
 
 
 def test_embedded_models_are_a_word_and_a_model_of_that_name_is_none() -> None:

@@ -130,7 +130,7 @@ class StudyLauncher(TaskLauncher):
             with self._adding, self._all_or_none(), one_commit(self.db):
                 new = [self._new_unit(data) for data in units[: self._still_payable()]]
             # Whoever asks may be a rater's thread, which must not wait for the crowd's site.
-            threading.Thread(target=lambda: [self._open(unit) for unit in new], name="unit-opener", daemon=True).start()
+            threading.Thread(target=lambda: list(map(self._open, new)), name="unit-opener", daemon=True).start()
             return
         datastore = self.db.get_datastore_for_provider(self.provider_type)
         with self._adding, self._all_or_none(), one_commit(self.db), one_commit(datastore):

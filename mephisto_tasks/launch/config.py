@@ -243,10 +243,12 @@ def _of_known_names(overrides: Sequence[str], known: Sequence[str], task: str, o
         try:
             check_name(override, known, task)
         except ConfigError as error:
-            if of_file is None or override not in of_file.overrides:
-                raise
-            raise ConfigError(error, where=of_file.where(name_of(override))) from error
+            raise ConfigError(error, where=_line_of(override, of_file)) from error
     return full
+
+
+def _line_of(override: str, of_file: ShortConf | None) -> str:
+    return of_file.where(name_of(override)) if of_file is not None and override in of_file.overrides else ""
 
 
 def check_first(task: str, conf: str, overrides: Sequence[str], *, to_launch: bool = False) -> ArchitectSettings | None:
@@ -262,6 +264,7 @@ def check_first(task: str, conf: str, overrides: Sequence[str], *, to_launch: bo
     of_crowds = [f"{ROOT}provider.{name}" for crowd in crowds() for name in crowd.Settings.model_fields]
     known = [*blueprint_names(model), *(ROOT + name for name in OTHERS), *of_crowds]
     full = _of_known_names(overrides, known, task, of_file)
+    last = {short_name(name_of(override)): override for override in overrides}
     typed = OmegaConf.create({"mephisto": {"blueprint": {}, "task": {}, "architect": {}}})
     for override in full:
         if not override.startswith(("~", *WORDS)) and "${" not in override:
@@ -278,7 +281,7 @@ def check_first(task: str, conf: str, overrides: Sequence[str], *, to_launch: bo
         except pydantic.ValidationError as error:  # always: without the technique, no rule of several is applied
             single = [one for one in error.errors() if one["loc"] and not isinstance(one["input"], dict)]
             if wrong := [one for one in single if one["type"] not in ("missing", "extra_forbidden")]:
-                raise explained(wrong, task) from error
+                raise explained(wrong, task, lambda setting: _line_of(last.get(setting, ""), of_file)) from error
     if of_file is None and conf.endswith((".yaml", ".yml")):
         return None  # Hydra reads the file, which may define what the following settings name
     blueprint = given["blueprint"]

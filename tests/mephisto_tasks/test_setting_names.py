@@ -222,6 +222,26 @@ def test_a_fault_in_a_file_is_said_with_its_place(tmp_path: Path, content: bytes
         compose_config("pw_turn", str(path))
 
 
+@pytest.mark.parametrize(
+    ("content", "typed", "said"),
+    [
+        ("place: local\nturns: many\n", [], "{path}, line 2: turns: must be a whole number, not 'many'; see "),
+        ("replies:\n  streaming: 5\n", [], "{path}, line 2: replies.streaming: must be true or false, not 5; see "),
+        ("turns: null\n", [], "{path}, line 1: turns cannot be null; write a value, or leave it out"),
+        ("turns: many\n", ["turns=few"], "turns: must be a whole number, not 'few'; see "),
+    ],
+)
+def test_a_wrong_value_in_a_file_is_said_with_its_place(
+    tmp_path: Path, content: str, typed: list[str], said: str
+) -> None:
+    """What is typed rules over the file, which is then not to blame."""
+    path = tmp_path / "study.yaml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError) as wrong:
+        check_first("pw_turn", str(path), typed)
+    assert str(wrong.value).startswith(said.format(path=path))
+
+
 def test_a_fault_in_a_file_beside_a_conf_names_that_file(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("#@package _global_\ndefaults: [local, more, _self_]\n", encoding="utf-8")
     (tmp_path / "more.yaml").write_text("#@package _global_\nmephisto: {task: {task_title: [}}\n", encoding="utf-8")

@@ -100,7 +100,7 @@ def names_in(text: str) -> Iterator[tuple[int, str]]:
         return  # most programs: to split those into words, too, takes seconds
     strings = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     tokens = [*tokenize.generate_tokens(io.StringIO(text).readline)]
-    for token, *after in zip(tokens, tokens[1:], tokens[2:]):
+    for token, *after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if token.type not in (tokenize.NAME, *strings):
             continue
         for match in named(token.string):

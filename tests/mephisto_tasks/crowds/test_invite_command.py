@@ -138,7 +138,7 @@ def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
         (["--open"], "--open needs --limit N"),
         (["--names", "people.csv", "--limit", "3"], "--open needs --limit N"),
         (["--open", "--limit", "0"], "0 is not in the "),
-        (["--open", "--limit", "3", "--expires", "0d"], "'0d' is not a valid time: write 90m, 36h, 14d or 2w"),
+        (["--open", "--limit", "3", "--expires", "0d"], "'0d' is not a valid time; write 90m, 36h, 14d or 2w"),
         (["--open", "--limit", "3", "--expires", "99999d"], "up to ten years"),
         (["--open", "--limit", "3", "--expires", "soon"], "'soon' is not a valid time"),
         (["--names", "nobody.csv"], "nobody.csv: cannot be read (No such file"),

@@ -322,9 +322,9 @@ def _check_place(task: str, overrides: Sequence[str], typed: DictConfig) -> None
     of_place = crowds_first(PLAIN_CONF, overrides)
     files = ("base.yaml", f"{PLAIN_CONF}.yaml", f"place/{of_place[0].place}.yaml")
     paths = [path for file in files for folder in _folders(task) if (path := folder / file).is_file()]
-    architect, blueprint = {"_architect_type": ARCHITECT_TYPE, "public_url": ""}, {"models": [], "groups": []}
-    beneath = {"mephisto": {"architect": architect, "blueprint": blueprint, "provider": {}}}
-    config: Any = OmegaConf.merge(beneath, *map(read_yaml, paths), typed)
+    architect = {"_architect_type": ARCHITECT_TYPE, "public_url": ""}
+    beneath: dict[str, Any] = {"architect": architect, "blueprint": {"models": [], "groups": []}, "provider": {}}
+    config: Any = OmegaConf.merge({"mephisto": beneath}, *map(read_yaml, paths), typed)
     provider = config.mephisto.provider
     given = {name: provider[name] for name in provider if not OmegaConf.is_missing(provider, name)}
     crowd = next(crowd for crowd in of_place if crowd.takes(given))

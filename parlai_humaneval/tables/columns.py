@@ -208,7 +208,7 @@ Repeats = Literal["keep", "first", "last"]
 """Which of the answers count that a worker gave to the same: all of them, the first or the last."""
 
 HOW_REPEATS = (
-    "where a worker did answer twice, say which answers count: --repeats keep, first or last (in Python: repeats=…)"
+    "where a rater did answer twice, say which answers count: --repeats keep, first or last (in Python: repeats=…)"
 )
 """Advice of the errors about answers that stand there twice."""
 

@@ -25,7 +25,7 @@ from parlai_humaneval._util.errors import HumanevalError
         (
             "sata",
             ["group_size=3"],
-            "so far, 2 named in: launch try: name them: 'models=[a,b]'",
+            "named, not 2 in: launch try: name them: 'models=[a,b]'",
         ),
         (
             "single_model",

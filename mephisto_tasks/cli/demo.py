@@ -237,7 +237,12 @@ def try_model(
         if setting in OF_TRIAL:
             raise WrongUsage(worded(__file__, "for_launch", setting=setting))
     common.not_twice({"turns": turns}, overrides)
-    check_port(check_settings(task, chosen), chosen, port, host)
+    if chosen:
+        check_port(check_settings(task, chosen), chosen, port, host)
+    else:
+        from mephisto_tasks.server.thread import listen
+
+        listen(host, port, "--port …").close()
     with common.waiting_for(f"Looking for {model}…"):
         given = given_model(model, opponent, served_model, api_key_env)
     with common.waiting_for(common.LOADING), collector_off():

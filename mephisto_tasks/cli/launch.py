@@ -123,8 +123,8 @@ def launch(
             raise WrongUsage(worded(__file__, "technique_first", task=task, options=options))
     entry = technique(task)
     if not (list_confs or list_settings):
-        server = check_settings(task, chosen, to_launch=True)
         check_models(entry, chosen)
+        server = check_settings(task, chosen, to_launch=True)
         if only_total:
             from mephisto_tasks.launch.config import crowds_first
 

@@ -66,6 +66,14 @@ def new(
         raise WrongUsage("--model and models=… are the same setting", try_="leave one of them out")
     if models:
         settings["models"] = with_partners(models)
+    if yes and technique(task).engine == "live":  # the page and the terminal ask again
+        from parlai_humaneval.models.selection import specs_of
+        from parlai_humaneval.models.zoo.entries import load_zoo
+
+        named, zoo_files = settings.get("models"), settings.get("zoo_files") or []
+        if isinstance(named, list) and isinstance(zoo_files, list):
+            here = [name for name in map(str, named) if "://" not in name]
+            specs_of(here, load_zoo(more=map(str, zoo_files)))  # raises ZooError where one of this machine is not there
     if terminal or yes:
         check_settings(task, (*typed_settings(settings),))
     else:

@@ -172,7 +172,7 @@ def found() -> Iterator[tuple[str, int, str]]:
 
 
 def _is_other_code(path: Path) -> bool:
-    made = {"node_modules", "dist", "new_dist"} & set(path.parts)
+    made = {"node_modules", "dist", "new_dist"} & set(path.parts) or path.match("viewer/static/*")
     of_tests = path.match("*.test.*") or "test" in path.parts
     return any(path.suffix in suffixes for suffixes in COMMENTS) and not made and not of_tests
 

@@ -332,7 +332,9 @@ def test_the_sandbox(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         study.does("AANN", part("b", 1), hands_in=False, status="returned")
         said = as_json(data_dir, "--send", "--yes")
         assert got(sandbox) == {"AANN": REWARD + Decimal("0.84")}
-    assert f"${REWARD + Decimal('0.84')} is in MTurk's sandbox" in said["notes"][-1], "it may stand beside real money"
+    assert f"${REWARD + Decimal('0.84')} of this is in MTurk's sandbox" in said["notes"][-1], (
+        "beside it may be real money"
+    )
 
 
 def test_one_refusal_does_not_stop_the_rest(stage: Stage) -> None:

@@ -72,17 +72,16 @@ _FILES = re.compile(
 def check_typed(settings: Iterable[str], of_file: ShortConf | None = None) -> None:
     """What settings name is there, as far as that can be seen before anything is loaded; they were typed, or are
     ``of_file``. Raises ConfigError."""
+    folders = [Path.cwd()] if of_file is None else [of_file.path.parent.absolute(), Path.cwd()]
     for setting in settings:
         name, _, value = setting.partition("=")
         try:
-            _check_typed(
-                name.removeprefix(BLUEPRINT), value, [] if of_file is None else [of_file.path.parent.absolute()]
-            )
+            _check_typed(name.removeprefix(BLUEPRINT), value, folders)
         except ConfigError as error:
             raise ConfigError(error, where="" if of_file is None else of_file.where(name)) from error
 
 
-def _check_typed(name: str, value: str, beside: Sequence[Path]) -> None:
+def _check_typed(name: str, value: str, folders: Sequence[Path]) -> None:
     if name in _LISTS and "," in value and value[0] not in "[{'\"":
         raise not_a_list(name, value)
     if name == "conf" and value.endswith((".yaml", ".yml")):
@@ -91,12 +90,9 @@ def _check_typed(name: str, value: str, beside: Sequence[Path]) -> None:
         for entry in values_of(value):
             file = entry.get("file") if isinstance(entry, dict) else entry
             if isinstance(file, str) and Path(file).suffix and not Path(file).expanduser().exists():
-                folders = list(dict.fromkeys([*beside, Path.cwd()]))
-                there = [
-                    one.name for folder in folders for one in (folder / Path(file).expanduser()).parent.glob("*.*")
-                ]
-                near = misspelt(Path(file).name, there, cutoff=0.8)
-                where_to = () if near else f"type its path from {' or '.join(map(str, folders))}, or the whole path"
+                there = [one.name for at in folders for one in (at / Path(file).expanduser()).parent.glob("*.*")]
+                near, known = misspelt(Path(file).name, there, cutoff=0.8), dict.fromkeys(map(str, folders))
+                where_to = () if near else f"type its path from {' or '.join(known)}, or the whole path"
                 raise ConfigError(f"there is no file {file}", where=name, misspelt=near, try_=where_to)
 
 

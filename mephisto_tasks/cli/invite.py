@@ -23,7 +23,6 @@ from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import guarded
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
-from parlai_humaneval.i18n.translate import worded
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.crowd import Invitation, Invitations, Person
@@ -211,6 +210,7 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
     from mephisto_tasks.crowds.registry import crowd_of, invited_place
     from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere
     from mephisto_tasks.storage.results import stored_runs
+    from parlai_humaneval.i18n.translate import worded
 
     if url is not None:
         if not is_web_address(url):

@@ -123,8 +123,9 @@ def launch(
             raise WrongUsage(worded(__file__, "technique_first", task=task, options=options))
     entry = technique(task)
     if not (list_confs or list_settings):
-        server = check_settings(task, chosen, _check_paid if only_total else bool)
+        split_settings(chosen)  # files that are not there are told before the models in them
         check_models(entry, chosen)
+        server = check_settings(task, chosen, _check_paid if only_total else bool)
         if not only_total:
             if not any_running(data_dir):  # else it may be told of changes
                 check_port(server)

@@ -130,7 +130,7 @@ class StudyLauncher(TaskLauncher):
             with self._adding, self._all_or_none(), one_commit(self.db):
                 new = [self._new_unit(data) for data in units[: self._still_payable()]]
             # Whoever asks may be a rater's thread, which must not wait for the crowd's site.
-            threading.Thread(target=self._open_all, args=(new,), name="unit-opener", daemon=True).start()
+            threading.Thread(target=lambda: list(map(self._open, new)), name="unit-opener", daemon=True).start()
             return
         datastore = self.db.get_datastore_for_provider(self.provider_type)
         with self._adding, self._all_or_none(), one_commit(self.db), one_commit(datastore):
@@ -159,10 +159,6 @@ class StudyLauncher(TaskLauncher):
         unit = self.UnitClass.new(self.db, assignment, 0, run.get_task_args().task_reward)
         self.units.append(unit)
         return unit
-
-    def _open_all(self, units: Sequence[Any]) -> None:
-        for unit in units:
-            self._open(unit)
 
     def pay_for(self, units: int) -> None:
         """Somebody agreed to pay for so many units more. What was stopped on our side is paid, and offered again."""

@@ -199,10 +199,10 @@ class WorkRule(Rule):
             case "busy":
                 return self._refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
             case "done_all" if self._eligibility.rated_elsewhere(worker):
-                why = "has rated everything that one worker may rate, here and in across_tasks (pair_once)"
+                why = "has rated everything that one rater may rate, here and in across_tasks (pair_once)"
                 return self._refusal("done_all", why, DONE_ALL_ACROSS)
             case "done_all":
-                return self._refusal("done_all", "has rated everything that one worker may rate", DONE_ALL)
+                return self._refusal("done_all", "has rated everything that one rater may rate", DONE_ALL)
             case "all_taken" if not study.keeps_places():  # if it does, they ask again until it is clear
                 return self._refusal(
                     "all_taken", "others are doing all remaining work", PHRASES["all_taken"], passes=True
@@ -254,13 +254,13 @@ def load_eligibility(
 
     allowed, barred = followed("allow_list", rules.allow_list), followed("block_list", rules.block_list)
     if allowed and barred and (both := allowed.listed.names & barred.listed.names):
-        what = f"names {len(both)} workers who are in allow_list, too"
+        what = f"names {len(both)} raters who are in allow_list, too"
         raise ConfigError(what, where=f"{PREFIX}block_list", try_="take them out of one")
     known = task_names(data_dir) if has_database() else []
     where = f"{PREFIX}exclude_tasks"
     for name in rules.exclude_tasks:
         if name == task_name:
-            limit = f"limit how often a worker may take part with {PREFIX}max_units=…"
+            limit = f"limit how often a rater may take part with {PREFIX}max_units=…"
             raise ConfigError(f"{name} is this study itself", where=where, try_=limit)
         if name not in known:
             what = f"there is no study {name!r} in this data directory{'' if known else ', nor any other'}"

@@ -19,6 +19,7 @@ PHRASES = phrases(__file__)
 RETURN_THE_TASK = phrase("return the task")
 """Each text that says so can be told to somebody else, too: see :func:`instead_of_returning`."""
 TAKE_ANEW = phrase("return the task and take it again")
+OR_TAKE_ANEW = phrase(", or return the task and take it again")
 
 Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "returned"]
 """Done; may not take part (a failed practice, say); did not want to; left, or was too slow; gave the task back."""
@@ -109,7 +110,7 @@ def instead_of_returning(text: str, what: str) -> str:
 
 def only_closing(text: str) -> str:
     """Words for a rater whom no site sent, and who has nothing to return."""
-    return instead_of_returning(text, t("close this page"))
+    return instead_of_returning(text.replace(t(OR_TAKE_ANEW), ""), t("close this page"))
 
 
 Stage = Literal["arrives", "looks", "registers", "unserved"]

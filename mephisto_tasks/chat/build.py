@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mephisto_tasks.chat.config import APART, InteractiveConfig
@@ -12,7 +12,7 @@ from mephisto_tasks.chat.study import ChatStudy, field_of, open_cells, restore_a
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import fold
 from mephisto_tasks.session.build import Setup, number_in_words, study_presenter, unfit_practice, unprotected_languages
-from mephisto_tasks.session.page import Difference, settings_that_differ, settled
+from mephisto_tasks.session.page import Difference, in_brief, settings_that_differ, settled
 from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.session.study import conversations as conversations_in_a_unit
 from mephisto_tasks.session.study import steer
@@ -27,7 +27,7 @@ from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, l
 from parlai_humaneval.materials.instructions import Practice, load_practice
 from parlai_humaneval.models.backends.human import is_person
 from parlai_humaneval.models.model_pool import ModelPool
-from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
 from parlai_humaneval.schema.events import Started
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import techniques
@@ -102,7 +102,7 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
         planner=planner,
         presenter=presenter,
         once_open=lambda: study.presenter.prepare([spec.name for spec in spoken]),
-        remarks=unprotected_languages(config, presenter),
+        remarks=[*_changed(specs, past), *unprotected_languages(config, presenter)],
         practice=_practice(config, setup.task_config),
         draws_markdown=config.replies.appearance == "markdown",
         is_paid=setup.is_paid,
@@ -155,6 +155,24 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
 
     what = f"all {counted(config.dialogues_per_group, 'dialogue')} per group"
     return setup.finish(study, can_go_on, differences, what, "dialogues_per_group=…")
+
+
+def _changed(specs: Iterable[ModelSpec], past: Iterable[PastDialogue]) -> Iterator[str]:
+    """A remark for each model that is not what it was when raters last answered about it."""
+    then = {name: had for one in past if one.rated_turns for name, had in one.options.items() if had}
+    for spec in specs:
+        had, folder = then.get(spec.name, spec.options), spec.folder or Path()
+        for name in sorted({*had, *spec.options}):
+            was, now = had.get(name), spec.options.get(name)
+            if was != now and folder / str(was) != folder / str(
+                now
+            ):  # a file by its whole path, or from the zoo file's
+                yield (
+                    f"{spec.name} has changed since raters last answered about it ({name} was {in_brief(was)} and is now "
+                    f"{in_brief(now)}). The report counts all answers as about one model. To keep them apart, give the "
+                    "model another name, or begin another study: task_name=…"
+                )
+                break
 
 
 def _turns(config: InteractiveConfig) -> int:

@@ -143,15 +143,15 @@ class InteractiveConfig(RatingConfig):
         setting = data.get("setting", "")
         names = [setting] if isinstance(setting, str) else setting
         variants = data["variants"]
-        _refuse("all" in variants, "all")
+        _refuse("all" in variants, "all", "variants")
         facts = {"technique": data.get("technique"), "known": ", ".join(variants)}
         for name in names:
             _refuse(name not in {*variants, "all"}, "unknown", name=name, **facts)
-        _refuse(len(set(names)) < len(names) or not names, "each_once", names=list(names))
-        _refuse(len(names) > 1 and "all" in names, "all_alone")
+        _refuse(len(set(names)) < len(names) or not names, "each_once", "setting", names=list(names))
+        _refuse(len(names) > 1 and "all" in names, "all_alone", "setting")
         for name, changes in variants.items():
             unknown = ", ".join(sorted(set(changes) - VARIABLE))
-            _refuse(unknown, "fixed", name=name, unknown=unknown, known=", ".join(sorted(VARIABLE)))
+            _refuse(unknown, "fixed", f"variants.{name}", unknown=unknown, known=", ".join(sorted(VARIABLE)))
         if len(names) > 1 or names == ["all"]:
             # The practice's qualification, whose name holds the list, is the same in whichever order settings stand.
             name = data.get("onboarding_qualification")
@@ -213,9 +213,9 @@ class InteractiveConfig(RatingConfig):
         return self.bot_persona if isinstance(self.bot_persona, bool) else model in self.bot_persona
 
 
-def _refuse(is_wrong: object, why: str, /, **facts: object) -> None:
+def _refuse(is_wrong: object, why: str, where: str = "", /, **facts: object) -> None:
     if is_wrong:
-        raise ConfigError(worded(__file__, why, **facts))
+        raise ConfigError(worded(__file__, why, **facts), where=where)
 
 
 def _groups(config: InteractiveConfig) -> None:
@@ -242,17 +242,17 @@ def _choices(config: InteractiveConfig) -> None:
 def _asked(config: InteractiveConfig) -> None:
     ticks, asked, size = config.ticks(), config.turn_question, config.group_size
     _refuse(ticks and asked != "tick", "only_ticks", asked=asked)
-    _refuse(asked == "tick" and size != 1, "ticks")
+    _refuse(asked == "tick" and size != 1, "ticks", size=size)
     _refuse(asked == "tick" and not ticks, "no_ticks")
     _refuse(asked == "none" and not config.final_criteria and not config.verdict, "not_rated")
-    _refuse(config.final_criteria and size != 1, "final")
+    _refuse(config.final_criteria and size != 1, "final", size=size)
     _refuse(config.verdict and size != 2, "verdict", size=size)
     _refuse(config.verdict and not (config.history == "independent" and asked == "none"), "verdict_alone")
 
 
 def _units(config: InteractiveConfig) -> None:
     control, held, groups = config.quality_control_model, config.conversations_per_unit, config.model_groups()
-    _refuse(control and held < 2, "control")
+    _refuse(control and held < 2, "control", held=held)
     needed = held - bool(control)
     _refuse(needed > len(groups), "different", held=held, needed=needed, groups=len(groups))
     _refuse(control in {name for group in groups for name in group}, "rated_as_well", control=control)

@@ -235,9 +235,14 @@ def try_model(
         if setting in OF_TRIAL:
             raise WrongUsage(worded(__file__, "for_launch", setting=setting))
     common.not_twice({"turns": turns}, overrides)
+    if chosen:
+        check_port(check_settings(task, chosen), chosen, port=port, hostname=host)
+    else:
+        from mephisto_tasks.server.thread import listen
+
+        listen(host, port, "--port …").close()
     with common.waiting_for(f"Looking for {model}…"):
         given = given_model(model, opponent, served_model, api_key_env)
-    check_port(check_settings(task, chosen), chosen, port=port, hostname=host)
     with common.waiting_for(common.LOADING), collector_off():
         from mephisto_tasks.config.files import as_typed
         from mephisto_tasks.crowds.registry import invited_place, offered

@@ -116,7 +116,7 @@ def duration(value: str) -> float:
     match = re.fullmatch(r"(\d{1,6})\s*([mhdw])", value.strip().lower())
     seconds = 0.0 if match is None else int(match[1]) * _UNITS[match[2]]
     if not 0 < seconds <= _LONGEST_S:
-        raise BadValue(f"{value!r} is not a valid time: write 90m, 36h, 14d or 2w, up to ten years")
+        raise BadValue(f"{value!r} is not a valid time", try_="write 90m, 36h, 14d or 2w, up to ten years")
     return seconds
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -235,7 +236,8 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     if len(confs) > 1:
         raise WrongUsage("conf= is given more than once", try_="keep only one of them")
     if torn := _torn_apart(settings):
-        raise WrongUsage(f"{' '.join(torn)} was split into {len(torn)} pieces", try_=f"quote it: '{' '.join(torn)}'")
+        whole = re.sub(r"(?<![,\[:]) (?![,\]])", ", ", " ".join(torn))
+        raise WrongUsage(f"{' '.join(torn)} was split into {len(torn)} pieces", try_=f"quote it: '{whole}'")
     wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
     if wrong:
         raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")

@@ -16,7 +16,6 @@ from mephisto_tasks.cli.launch import check_settings
 from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
 from mephisto_tasks.config.files import typed_settings
 from mephisto_tasks.config.names import texts_of
-from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.planning.inputs import HOURLY_WAGE
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 BAR = 24  # Letters of the longest bar
 PARTNERS = ("retrieval", "eliza")  # What the only model that is named is compared with
+STUDY = "study.yaml"  # What --out is unless it is given
 MANY = " (separate several by commas)"
 
 
@@ -60,6 +60,8 @@ def new(
     if not 0 < gap < 1:
         raise WrongUsage(f"--gap {gap:g} is not a share between 0 and 1", try_="write ten points as --gap 0.1")
     path = Path(out).expanduser()
+    if path.name != STUDY:  # two files are two studies, which launches tell apart by this name
+        settings.setdefault("task_name", path.stem)
     if models and "models" in settings:
         raise WrongUsage("--model and models=… are the same setting", try_="leave one of them out")
     if models:
@@ -89,7 +91,7 @@ def new(
         choices = _Interview(choices, path).choices()
     made = draft(choices, path)
     if made.problems and yes:
-        raise CommandError(map(Problem, made.problems))
+        raise CommandError([problem for error in made.errors for problem in error.problems])
     if not force and path.is_file() and not yes:
         force = click.confirm(f"{path} already exists. Replace it?", default=False)
     written = write_study(made, path, replace=force)
@@ -186,7 +188,10 @@ class _Interview:
         before = self._choices
         while True:
             answer = click.prompt("Models: names, files, folders or addresses" + MANY, ",".join(given))
-            names = [name.strip() for name in answer.split(",") if name.strip()]
+            named = [name.strip() for name in answer.split(",") if name.strip()]
+            names = with_partners(named)
+            if added := [name for name in names if name not in named]:
+                self._out.print(as_written(f"Compared with: {', '.join(added)}"))
             with waiting_for("Asking the models…"):
                 replies = [first_reply(name, zoo_files) for name in names]
             for one in replies:

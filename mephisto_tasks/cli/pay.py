@@ -250,18 +250,18 @@ def _only(amounts: Mapping[str, Decimal], currencies: Sequence[str], nothing: st
 
 
 def show(books: Books) -> None:
-    """The table of workers, what is proposed, and what one should know before it is sent."""
+    """The table of raters, what is proposed, and what one should know before it is sent."""
     if books.workers:
         from rich.table import Table
 
         from mephisto_tasks.payments.statement import in_words
 
-        lines = [{"worker": line.worker, **_cells(line)} for line in books.workers]
+        lines = [{"rater": line.worker, **_cells(line)} for line in books.workers]
         shown = [name for name in lines[0] if name not in SELDOM or any(cells[name] for cells in lines)]
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name in shown:
             # A pseudonym is to be copied, so that the rest gives way.
-            is_name = name == "worker"
+            is_name = name == "rater"
             width = max(len(cells[name]) for cells in lines) if is_name else None
             table.add_column(name, justify="left" if is_name else "right", min_width=width)
         for cells in lines:

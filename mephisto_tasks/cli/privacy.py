@@ -54,7 +54,8 @@ def forget(
     from mephisto_tasks.storage.logs import DECISIONS, unblock_erased
 
     if bool(who) + (older_than is not None) + finish != 1:
-        raise WrongUsage("name raters, or use --older-than TIME or --finish (only one of these)")
+        advice = "name raters, or use --older-than TIME or --finish (only one of these)"
+        raise WrongUsage("it is not clear whose data to delete", try_=advice)
     if as_json and not (yes or dry_run):
         raise WrongUsage("--json never asks for confirmation", try_="add --yes, or --dry-run")
     with waiting_for(READING, on_screens_only=True):

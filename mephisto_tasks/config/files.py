@@ -72,16 +72,15 @@ _FILES = re.compile(
 def check_typed(settings: Iterable[str], of_file: ShortConf | None = None) -> None:
     """What settings name is there, as far as that can be seen before anything is loaded; they were typed, or are
     ``of_file``. Raises ConfigError."""
-    folders = [Path.cwd()] if of_file is None else [of_file.path.parent.absolute(), Path.cwd()]
     for setting in settings:
         name, _, value = setting.partition("=")
         try:
-            _check_typed(name.removeprefix(BLUEPRINT), value, folders)
+            _check_typed(name.removeprefix(BLUEPRINT), value, None if of_file is None else of_file.path.resolve())
         except ConfigError as error:
             raise ConfigError(error, where="" if of_file is None else of_file.where(name)) from error
 
 
-def _check_typed(name: str, value: str, folders: Sequence[Path]) -> None:
+def _check_typed(name: str, value: str, of_file: Path | None) -> None:
     if name in _LISTS and "," in value and value[0] not in "[{'\"":
         raise not_a_list(name, value)
     if name == "conf" and value.endswith((".yaml", ".yml")):
@@ -90,9 +89,11 @@ def _check_typed(name: str, value: str, folders: Sequence[Path]) -> None:
         for entry in values_of(value):
             file = entry.get("file") if isinstance(entry, dict) else entry
             if isinstance(file, str) and Path(file).suffix and not Path(file).expanduser().exists():
-                there = [one.name for at in folders for one in (at / Path(file).expanduser()).parent.glob("*.*")]
-                near, known = misspelt(Path(file).name, there, cutoff=0.8), dict.fromkeys(map(str, folders))
-                where_to = () if near else f"type its path from {' or '.join(known)}, or the whole path"
+                folders = list(dict.fromkeys([*([] if of_file is None else [of_file.parent]), Path.cwd()]))
+                there = [one for folder in folders for one in (folder / Path(file).expanduser()).parent.glob("*.*")]
+                others = [one.name for one in there if one.resolve() != of_file]
+                near = misspelt(Path(file).name, others, cutoff=0.8)
+                where_to = () if near else f"type its path from {' or '.join(map(str, folders))}, or the whole path"
                 raise ConfigError(f"there is no file {file}", where=name, misspelt=near, try_=where_to)
 
 
@@ -112,7 +113,9 @@ def check_models(entry: Technique, chosen: Sequence[str], named: Sequence[str] =
 
     typed: dict[str, str] = {}
     of_file = next((read_short_conf(word[5:]) for word in chosen if word.startswith("conf=")), None)
-    for word in (*([] if of_file is None else of_file.overrides), *chosen):
+    of_its_own = [] if of_file is None else of_file.overrides
+    check_typed(of_its_own, of_file)
+    for word in (*of_its_own, *chosen):
         name, _, typed[name.removeprefix(BLUEPRINT)] = word.partition("=")
     names = [*named, *map(str, values_of(typed["models"]) if typed.get("models", "").startswith("[") else ())]
     if not names or entry.engine != "live":  # others' models may speak in dialogues that are finished

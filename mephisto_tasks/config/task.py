@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import field, make_dataclass, replace
 from functools import cache
 from itertools import takewhile
@@ -329,19 +329,21 @@ def read_config(model: type[C], data: dict[str, Any]) -> C:
         raise explained(error.errors(), str(data.get("technique") or "TASK")) from error
 
 
-def explained(problems: Iterable[Any], task: str) -> ConfigError:
-    return ConfigError(_setting_problem(problem, task) for problem in problems)
+def explained(problems: Iterable[Any], task: str, line_of: Callable[[str], str] = lambda setting: "") -> ConfigError:
+    return ConfigError(_setting_problem(problem, task, line_of) for problem in problems)
 
 
-def _setting_problem(error: Any, task: str) -> Problem:
+def _setting_problem(error: Any, task: str, line_of: Callable[[str], str]) -> Problem:
     place = [str(part) for part in error["loc"]]
     problem = value_problem(error)
     if not place:
         return problem
     got = "" if repr(error["input"]) in problem.what else f" (got {error['input']!r})"
     setting = ".".join(takewhile(lambda part: not part.isdigit(), place))
+    if error["input"] is None and error["type"].endswith("_type"):
+        return Problem(f"{'.'.join(place)} cannot be null", line_of(setting), ("write a value, or leave it out",))
     more = problem.try_ or (f"see `parlai-humaneval launch {task} --list-settings {setting}`",)
-    return replace(problem, what=f"{problem.what}{got}", try_=more).within(".".join(place))
+    return replace(problem, what=f"{problem.what}{got}", try_=more).within(".".join(place)).within(line_of(setting))
 
 
 def hydra_arguments(

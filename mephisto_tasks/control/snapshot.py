@@ -106,7 +106,7 @@ class Inside(_Part):
 
 
 class Left(_Part):
-    """Workers who went away before the end, at one step."""
+    """Workers who went away before the end, at one step, and did not come back."""
 
     phase: Phase
     step: str
@@ -274,7 +274,7 @@ class Presence:
         self._lock = threading.Lock()
         self._visits: dict[Visit, None] = {}
         self._turned_away: Counter[str] = Counter()
-        self._left: Counter[tuple[Phase, str]] = Counter()
+        self._left: dict[str, tuple[Phase, str]] = {}  # worker → where they went away; not of those who came back
         self._endings: Counter[Ending] = Counter()
         self._verdicts: Counter[bool] = Counter()
         self._passed: set[str] = set()
@@ -300,6 +300,7 @@ class Presence:
             if visit.phase == "practice" or visit.worker not in self._passed:
                 self._let_in += 1
             self._passed.discard(visit.worker)
+            self._left.pop(visit.worker, None)
         return visit
 
     def verdict(self, worker: str, passed: bool) -> None:
@@ -317,7 +318,7 @@ class Presence:
             if visit.phase == "task":
                 self._endings[ending] += 1
             if ending == "left":
-                self._left[visit.phase, visit.step] += 1
+                self._left[visit.worker] = (visit.phase, visit.step)
 
     def inside(self, pseudonym: Callable[[str], str]) -> list[Inside]:
         """Who is on a page now, who came first first."""
@@ -327,6 +328,7 @@ class Presence:
 
     def door(self) -> Door:
         with self._lock:
+            left = Counter(self._left.values()).most_common()
             return Door(
                 came=self._came,
                 let_in=self._let_in,
@@ -336,5 +338,5 @@ class Presence:
                 practice_failed=self._verdicts[False],
                 completed=self._endings["done"],
                 failed=self._endings["failed"],
-                left=[Left(phase=phase, step=step, count=count) for (phase, step), count in self._left.most_common()],
+                left=[Left(phase=phase, step=step, count=count) for (phase, step), count in left],
             )

@@ -238,12 +238,14 @@ def _of_known_names(overrides: Sequence[str], known: Sequence[str], task: str, o
     full = in_full(typed, known, WORDS)
     for override in full:
         try:
-            _check_name(override, known, task)
+            check_name(override, known, task)
         except ConfigError as error:
-            if of_file is None or override not in of_file.overrides:
-                raise
-            raise ConfigError(error, where=of_file.where(name_of(override))) from error
+            raise ConfigError(error, where=_line_of(override, of_file)) from error
     return full
+
+
+def _line_of(override: str, of_file: ShortConf | None) -> str:
+    return of_file.where(name_of(override)) if of_file is not None and override in of_file.overrides else ""
 
 
 def check_first(task: str, conf: str, overrides: Sequence[str], takes: Takes | None = None) -> ArchitectSettings | None:
@@ -258,6 +260,7 @@ def check_first(task: str, conf: str, overrides: Sequence[str], takes: Takes | N
     of_crowds = [f"{ROOT}provider.{name}" for crowd in crowds() for name in crowd.Settings.model_fields]
     known = [*blueprint_names(model), *(ROOT + name for name in OTHERS), *of_crowds]
     full = _of_known_names(overrides, known, task, of_file)
+    last = {short_name(name_of(override)): override for override in overrides}
     typed = OmegaConf.create({"mephisto": {"blueprint": {}, "task": {}, "architect": {}}})
     for override in full:
         if not override.startswith(("~", *WORDS)) and "${" not in override:
@@ -274,7 +277,7 @@ def check_first(task: str, conf: str, overrides: Sequence[str], takes: Takes | N
         except pydantic.ValidationError as error:  # always: without the technique, no rule of several is applied
             single = [one for one in error.errors() if one["loc"] and not isinstance(one["input"], dict)]
             if wrong := [one for one in single if one["type"] not in ("missing", "extra_forbidden")]:
-                raise explained(wrong, task) from error
+                raise explained(wrong, task, lambda setting: _line_of(last.get(setting, ""), of_file)) from error
     if of_file is None and conf.endswith((".yaml", ".yml")):
         return None  # Hydra reads the file, which may define what the following settings name
     blueprint = given["blueprint"]
@@ -305,8 +308,8 @@ def _check_place(task: str, overrides: Sequence[str], typed: DictConfig, takes: 
     place = {name_of(one): one.partition("=")[2] for one in overrides}.get("place", default_place())
     files = ("base.yaml", f"{PLAIN_CONF}.yaml", f"place/{place}.yaml")
     paths = [path for file in files for folder in _folders(task) if (path := folder / file).is_file()]
-    beneath: Any = {"architect": {"_architect_type": ARCHITECT_TYPE, "public_url": ""}, "provider": {}}
-    beneath["blueprint"] = {"models": [], "groups": []}
+    architect = {"_architect_type": ARCHITECT_TYPE, "public_url": ""}
+    beneath: dict[str, Any] = {"architect": architect, "blueprint": {"models": [], "groups": []}, "provider": {}}
     config: Any = OmegaConf.merge({"mephisto": beneath}, *map(read_yaml, paths), typed)
     provider = config.mephisto.provider
     given = {name: provider[name] for name in provider if not OmegaConf.is_missing(provider, name)}
@@ -494,7 +497,7 @@ def all_settings(config: type[BaseModel]) -> dict[str, FieldInfo]:
     return found
 
 
-def _check_name(override: str, known: Sequence[str], task: str) -> None:
+def check_name(override: str, known: Sequence[str], task: str) -> None:
     """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
     name, value = name_of(override), override.partition("=")[2]
     if name in WORDS:
@@ -540,7 +543,8 @@ def use_embedded(config: DictConfig) -> None:
     blueprint = config.mephisto.blueprint
     if "group_size" not in blueprint:  # finished dialogues: the models only talk to each other
         in_samples = PACKAGED in blueprint.dialogues and not blueprint.generate
-        blueprint.models, blueprint.groups = list(EMBEDDED[: 2 if in_samples else 3]), []
+        is_pair = in_samples or (len(blueprint.models) == 2 and not set(blueprint.models) <= set(EMBEDDED))
+        blueprint.models, blueprint.groups = list(EMBEDDED[: 2 if is_pair else 3]), []
         return
     control = str(blueprint.quality_control_model)
     free = [name for name in EMBEDDED if name != control]

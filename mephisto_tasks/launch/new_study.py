@@ -19,7 +19,7 @@ from mephisto_tasks.config.files import typed_settings, with_files
 from mephisto_tasks.config.names import PLAIN_CONF, ConfigError, short_name, texts_of
 from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.registry import crowds, default_place
-from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config, conf_names
+from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, check_name, compose_config, conf_names
 from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
@@ -62,15 +62,16 @@ class Choices(BaseModel, extra="forbid"):
 
 class Estimate(BaseModel):
     """What the study takes. ``amount``: of each group, None where the technique's setting is no such number; ``planned``:
-    the amount with the ``power`` that was asked for; ``generated``: dialogues of each model that are to be generated
-    before they are judged; ``reward``: for an assignment, by the wage; ``cost``: in dollars, with the reward of the
-    settings and the site's fee."""
+    the amount with the ``power`` that was asked for; ``judgements``: what checks leave of those ``collected``;
+    ``generated``: dialogues of each model that are to be generated before they are judged; ``reward``: for an assignment,
+    by the wage; ``cost``: in dollars, with the reward of the settings and the site's fee."""
 
     amount: int | None
     planned: int | None
     generated: int | None
     judgement: str
     judgements: int
+    collected: int
     dialogues: int
     raters: int
     hours: float
@@ -92,7 +93,8 @@ class Bar(BaseModel):
 
 class Draft(BaseModel):
     """The study as it is now. ``problems``: why a launch would refuse it, each a sentence; ``missing``: settings that the
-    place needs; ``zoo``: entries of models that are in no zoo file, as YAML; ``remark``: why there is no estimate."""
+    place needs; ``zoo``: entries of models that are in no zoo file, as YAML; ``remark``: why there is no estimate.
+    ``errors``: of the problems."""
 
     choices: Choices
     estimate: Estimate | None
@@ -101,6 +103,7 @@ class Draft(BaseModel):
     missing: list[str]
     text: str
     zoo: str
+    errors: list[Any] = Field(exclude=True)
 
 
 @cache
@@ -184,12 +187,14 @@ def published_question(choices: Choices) -> str:
 def draft(choices: Choices, path: Path) -> Draft:
     """The study as it would be written to ``path``. Raises ConfigError: there is no such technique, or setting."""
     entry = technique(choices.technique)
-    settings, zoo, problems = _with_own_models(choices, path)
+    settings, zoo, errors = _with_own_models(choices, path)
     estimate, remark, missing = None, "", []
     conf = str(settings.get(CONF) or PLAIN_CONF)
     try:
         if not 0 < choices.gap < 1:
             raise ConfigError(f"no study finds a gap of {100 * choices.gap:g} points", try_=GAPS)
+        if place := settings.get("place"):
+            check_name(f"place={place}", (), entry.name)
         # The study without the place where raters come from, which may ask for an account or an address.
         known = {*map(short_name, blueprint_names(settings_model(choices.technique))), *Task.model_fields}
         shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
@@ -215,38 +220,45 @@ def draft(choices: Choices, path: Path) -> Draft:
     except MissingSettings as error:
         missing = list(error.names)
     except HumanevalError as error:
-        problems.append(str(error))
+        errors.append(error)
     return Draft(
         choices=choices,
         estimate=estimate,
         remark=remark,
-        problems=problems,
+        problems=list(map(str, errors)),
+        errors=errors,
         missing=missing,
         text="".join(_lines(entry, settings, estimate, path, missing, conf_of(choices))),
         zoo=zoo,
     )
 
 
-def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str, list[str]]:
-    """The settings with names of the zoo in place of files and addresses; the entries of these, in YAML; problems."""
+def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str, list[HumanevalError]]:
+    """The settings with names of the zoo in place of files and addresses; the entries of these, in YAML; errors."""
     found = dict(choices.settings)
     named = found.get("models")
     zoo_files = [file for file in texts_of(found.get("zoo_files")) if file != str(zoo_path(path))]
     if not isinstance(named, list) or not speaking(choices.technique):
         return found, "", []
+    named = found["models"] = [name for name in named if str(name).strip()]  # not a box that is still empty
     try:
         known = [(_served if "://" in str(name) else _named)(str(name), tuple(zoo_files)) for name in named]
         given = named_apart([one for _, one in known if one is not None], load_zoo(more=zoo_files))
     except HumanevalError as error:
-        return found, "", [str(error)]
+        return found, "", [error]
     left = iter(given)
     names: list[JsonValue] = [spec.name if one is None else next(left).name for spec, one in known]
     found["models"] = names
     if not given:
         return found, "", []
     found["zoo_files"] = [*zoo_files, str(zoo_path(path))]
-    entries = "".join(entry.removeprefix("models:\n") for entry in dict.fromkeys(one.entry for one in given))
-    return found, f"# Models of {path.name}, as `launch` finds them.\nmodels:\n{entries}", []
+    beside = f"{path.parent.resolve()}{os.sep}"  # where a launch looks for functions: the folder may be moved
+    models = {
+        one.name: {"options": {k: v.removeprefix(beside) if k == "function" else v for k, v in one.options.items()}}
+        for one in given
+    }
+    entries = yaml.safe_dump({"models": models}, allow_unicode=True, sort_keys=False)
+    return found, f"# Models of {path.name}, as `launch` finds them.\n{entries}", []
 
 
 def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | None]:
@@ -285,6 +297,7 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
         generated=-(-numbers["n_dialogues"] // plan.models) if talks else None,
         judgement=plan.judgement,
         judgements=numbers["n_judgements"],
+        collected=numbers["n_judgements_collected"],
         dialogues=numbers["n_dialogues"],
         raters=numbers["n_workers"],
         hours=numbers["hours"],
@@ -384,11 +397,14 @@ def launch_command(path: Path, missing: Sequence[str]) -> str:
 
 def in_words(estimate: Estimate) -> str:
     """The estimate in a sentence."""
-    pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
-    amount = f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')})"
+    pay = f" and ${estimate.cost:,.0f}" if estimate.cost else ", unpaid"
+    amount = (
+        f"{counted(estimate.collected, estimate.judgement)} to collect in {counted(estimate.dialogues, 'dialogue')}"
+    )
     return (
-        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. A study of this "
-        f"size detects a gap of {100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
+        f"{amount} ({estimate.judgements:,} kept) from {counted(estimate.raters, 'rater')} take "
+        f"{estimate.hours:,.1f} hours{pay}. A study of this size detects a gap of {100 * estimate.gap:.3g} points with a "
+        f"power of {percent(estimate.power)}."
     )
 
 

@@ -201,5 +201,4 @@ def steering(task_name: str, where: tuple[str, ...] = (), *, is_decided: bool = 
     """How this study is steered, as it can be typed; ``where``: further options, such as the data directory."""
     orders = "pause|resume" if is_decided else "pause|resume|more|stop-pair|resume-pair|retire|restore …"
     task = shlex.join(["--task-name", task_name, *where])
-    words = f"To steer it: parlai-humaneval steer {orders} {task}"
-    return Text(plain(words), style="dim")
+    return Text(plain(f"To steer it: parlai-humaneval steer {orders} {task}"), style="dim")

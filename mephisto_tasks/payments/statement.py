@@ -297,8 +297,7 @@ def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
         launches = blueprints(data_dir, task_name) or {"": {}}
         given_of = {run: {**(of.get("payment") or {}), **said} for run, of in launches.items()}
         terms = {run: validated(Terms, {k: str(v) for k, v in of.items()}) for run, of in given_of.items()}
-        newest = next(iter(terms.values()))
-        return newest.model_copy(update={"earlier": terms})
+        return next(iter(terms.values())).model_copy(update={"earlier": terms})
     except ValueError as error:
         raise PayError(error, where="these terms of pay cannot be used") from error
 

@@ -68,7 +68,7 @@ def going_on(
 
 
 def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
-    lines = "\n".join(f"  {name}: {_shown(then)} then, {_shown(now)} now" for name, then, now in differences)
+    lines = "\n".join(f"  {name}: {in_brief(then)} then, {in_brief(now)} now" for name, then, now in differences)
     units = counted(number, "unit")
     return ConfigError(
         f"{units} of this task {'was' if number == 1 else 'were'} interrupted and can continue, but only with the "
@@ -81,7 +81,7 @@ def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
     )
 
 
-def _shown(value: object) -> str:
+def in_brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 

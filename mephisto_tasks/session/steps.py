@@ -6,14 +6,13 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from mephisto_tasks.config.task import TaskConfig
-from mephisto_tasks.session.page import PageSession
 from parlai_humaneval.i18n.translate import joined, phrase, phrases, t, tn
 from parlai_humaneval.materials import instructions as items
 from parlai_humaneval.materials.instructions import ChooseItem, Practice, PracticeItem, RateItem, in_language
@@ -21,6 +20,9 @@ from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.events import PracticeAnswered, PracticeEnded
 from parlai_humaneval.schema.records import Candidate
 from parlai_humaneval.techniques.questions import FINAL_QUESTION, RANGES, SLIDER_ENDS, VERDICTS, Criterion, criteria_for
+
+if TYPE_CHECKING:
+    from mephisto_tasks.session.page import PageSession  # It loads Mephisto, and settings are checked before
 
 SIDES = ["A", "B"]  # names of two partners side by side
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import BaseModel, StringConstraints, ValidationError
 
+from parlai_humaneval._util.errors import DataError as DataError  # For those who read files, too
 from parlai_humaneval._util.errors import HumanevalError, Misspelt, misspelt, value_problem
 from parlai_humaneval._util.text import on_one_line, visible
 
@@ -27,10 +28,6 @@ FASTEST: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 CELL = 60  # Letters of a line that an error quotes
 MEND_YAML = "indent with spaces, put one after each colon, quote texts with colons, and close all quotes and brackets"
-
-
-class DataError(HumanevalError, ValueError):
-    """A file, or something in it, that cannot be used."""
 
 
 def packaged(name: str) -> Path:

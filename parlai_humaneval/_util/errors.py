@@ -108,6 +108,10 @@ class HumanevalError(Exception):
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # not in typeshed
 
 
+class DataError(HumanevalError, ValueError):
+    """A file, or something in it, that cannot be used."""
+
+
 class InvalidValue(HumanevalError, ValueError):
     """A value that a setting or an argument does not take; pydantic reports it among its own problems."""
 

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from parlai_humaneval._util.data_files import DataError, packaged, parse_json, read_yaml, text_lines
+from parlai_humaneval._util.data_files import DataError, packaged, parse_json, read_text, read_yaml, text_lines
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import clean_label, on_one_line, unguarded, visible
 
@@ -118,15 +118,16 @@ def _read(path: Path, error: type[HumanevalError], fewest: int) -> pd.DataFrame 
                 return _json_rows(text)
             return _csv(text, fewest)
     except UnicodeDecodeError as fault:
-        raise error(
-            f"{path} is not UTF-8 ({fault.reason})", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
-        ) from fault
+        read_text(path, error=error)  # it names the line
+        raise error(fault, where=path) from fault
     except DataError as fault:
         raise error(fault, where=path) from fault
     except RecursionError as fault:
-        raise error(f"{path} cannot be read: it is nested too deeply") from fault
+        raise error("cannot be read: it is nested too deeply", where=path) from fault
     except (ValueError, csv.Error, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as fault:
-        raise error(f"{path} cannot be read: {fault}") from fault  # the last is zipfile's, of a compression it lacks
+        raise error(
+            f"cannot be read: {fault}", where=path
+        ) from fault  # the last is zipfile's, of a compression it lacks
 
 
 def _inspect_log(file: IO[bytes]) -> dict[str, Any]:

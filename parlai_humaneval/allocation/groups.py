@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 
 @dataclass(frozen=True, order=True)
@@ -47,6 +47,7 @@ class PastDialogue:
     complete: bool
     rated_turns: int
     cut_off: bool = False  # Ended by the end of its launch: its rater may have the same cell again
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # Of each model
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -151,7 +152,13 @@ def _usage(error: click.UsageError) -> Problem:
     name, equals, value = extra[1].partition("=")
     option = "" if error.ctx is None or not equals else _option_called(name, error.ctx.command)
     meant = Misspelt(extra[1], (f"{option}={value}",)) if option else None
-    return Problem(f"unexpected argument '{extra[1]}' here", misspelt=meant)
+    if equals or error.ctx is None or not {"--task-name", "--tables"} <= {*_options(error.ctx.command)}:
+        return Problem(f"unexpected argument '{extra[1]}' here", misspelt=meant)
+    study = Path(extra[1])
+    text = study.read_text("utf-8", "replace") if study.suffix in (".yaml", ".yml") and study.is_file() else ""
+    task = next(iter(re.findall(r"^task_name: *(.+)$", text, re.MULTILINE)), "NAME")
+    ways = f"name a task (--task-name {task}) or a folder of tables (--tables DIR)"
+    return Problem(f"unexpected argument '{extra[1]}' here", try_=(ways,))
 
 
 _OF_CLICK: Mapping[type[BaseException], Callable[[Any], Problem]] = {

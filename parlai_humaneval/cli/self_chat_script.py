@@ -34,7 +34,7 @@ class BatchedSelfChat(ParlaiScript):  # type: ignore[misc]  # ParlAI is not type
 
         opt = self.opt
         if not opt.get("outdir"):
-            raise SelfChatError("name a folder for the dialogues, for example --outdir chats")
+            raise SelfChatError("there is no folder for the dialogues", try_="name one, for example --outdir chats")
         specs = _specs(opt)
         began = time.monotonic()
         settings = checked_settings(

@@ -20,8 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
-from parlai_humaneval._util.data_files import DataError, read_yaml
-from parlai_humaneval._util.errors import Problem
+from parlai_humaneval._util.errors import DataError, Problem
 
 PLACE = re.compile(r"\{(\w+)\}")
 """Where a value stands in a text."""
@@ -85,20 +84,20 @@ def phrase(english: str) -> str:
 
 def phrases(module: str) -> dict[str, str]:
     """Longer texts that are said later: those of ``phrases.yaml`` in the folder of a module's file, or in one above."""
-    found = next(file for folder in Path(module).parents if (file := folder / "phrases.yaml").is_file())
-    return {str(name): str(text) for name, text in read_yaml(found).items()}
+    return {str(name): str(text) for name, text in _nearest("phrases.yaml", Path(module).parent).items()}
 
 
 def worded(module: str, why: str, /, **facts: object) -> Problem:
     """What is wrong, and what to do: as ``problems.yaml`` in the folder of a module's file, or one above, words it."""
-    what, *advice = (words.format(**facts) for words in _problems(Path(module).parent)[why])
+    what, *advice = (words.format(**facts) for words in _nearest("problems.yaml", Path(module).parent)[why])
     return Problem(what, try_=tuple(advice))
 
 
 @lru_cache
-def _problems(folder: Path) -> dict[str, list[str]]:
-    found = next(file for place in (folder, *folder.parents) if (file := place / "problems.yaml").is_file())
-    return dict(read_yaml(found))
+def _nearest(name: str, folder: Path) -> dict[str, Any]:
+    from parlai_humaneval._util.data_files import read_yaml  # It loads pydantic, for which --help does not wait
+
+    return dict(read_yaml(next(file for place in (folder, *folder.parents) if (file := place / name).is_file())))
 
 
 def in_places(text: str, values: dict[str, object]) -> str:
@@ -126,7 +125,7 @@ def language(tag: str, folder: Path | None = None) -> Language:
         raise DataError(
             f"there is no language {tag!r}",
             try_=f"choose one of: {', '.join(tags(folder))}, or {AUTO} (the browser's language). To "
-            "add it, put a file {tag}.po in the folder of languages_dir",
+            f"add it, put a file {tag}.po in the folder of languages_dir",
         )
     paths = tuple(path for place in _folders(folder) if (path := place / f"{tag}.po").is_file())
     return _read(tag, paths) if paths else ENGLISH

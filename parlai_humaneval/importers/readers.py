@@ -207,4 +207,4 @@ def _table(name: TableName, good: Sequence[_Good], repeats: Repeats | None) -> C
     except TableError as error:
         if not error.rows:
             raise
-        raise TableError(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
+        raise TableError(error, sorted(set(owners[list(error.rows)].tolist()))) from error

@@ -54,7 +54,7 @@ class JudgeFile(BaseModel, extra="forbid", frozen=True):
     model: str | dict[str, Any] = Field(description="name of a model in the zoo, or an entry with its `options`")
     zoo_files: list[str] = Field(default_factory=list, description="your own zoo files with the model")
     prompt: str = Field("", description="your own prompt, with placeholders in braces; empty: the packaged one")
-    prompt_file: str = Field("", description="a file with the prompt instead")
+    prompt_file: str = Field("", description="or a file that contains the prompt")
     answer_format: AnswerFormat = Field(
         "json",
         description="`json`: an object; `letter`: the letter alone, where one of several is chosen; `score`: a number for "

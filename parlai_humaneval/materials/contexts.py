@@ -101,7 +101,7 @@ def load_contexts(kind: ContextKind, path: Path | None = None) -> list[SpeakerCo
         "jsonl": load_jsonl_contexts,
     }
     if kind not in readers:
-        raise DataError(f"no such kind “{kind}”", where="contexts", try_=f"expected one of {', '.join(readers)}")
+        raise DataError(f"no such kind “{kind}”", where="contexts", try_=f"choose one of {', '.join(readers)}")
     if path is None and kind != "jsonl":
         raise DataError(f"{kind} is not packaged", where="contexts", try_="name its file on this machine")
     return readers[kind](path or packaged_contexts())

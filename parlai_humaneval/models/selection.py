@@ -6,7 +6,6 @@ import json
 import os
 import re
 import warnings
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -73,20 +72,13 @@ def specs_of(names: Collection[str], zoo: Mapping[str, ModelSpec]) -> tuple[list
 
 
 def named_apart(models: Sequence[Given], zoo: Collection[str]) -> list[Given]:
-    """The functions of one file are called by their names, unless it is ``reply``; other models of one name get a number.
-    The same model twice is one."""
-    functions = {str(model.options["function"]) for model in models if "function" in model.options}
-    of_file = Counter(function.rpartition(":")[0] for function in functions)
+    """Functions of one name get that of their file before it, and other models a number. The same model twice is one."""
     named: dict[str, Given] = {}
     apart = []
     for model in models:
         place, _, function = str(model.options.get("function", "")).rpartition(":")
-        function = function.replace(".", "_")
-        by_function = (
-            [function] if of_file[place] > 1 and function != FUNCTION and function not in zoo else [model.name]
-        )
-        joined = [f"{model.name}_{function}"] if function else []
-        names = chain(by_function, joined, (f"{model.name}_{number}" for number in count(2)))
+        joined = [f"{_name(Path(place).stem, zoo)}_{function.replace('.', '_')}"] if function else []
+        names = chain([model.name], joined, (f"{model.name}_{number}" for number in count(2)))
         name = next(name for name in names if name not in named or named[name].options == model.options)
         named[name] = replace(model, name=name)
         apart.append(named[name])
@@ -144,7 +136,9 @@ def _function(path: Path, function: str, zoo: Collection[str]) -> Given:
         raise ZooError(f"{path} has no function {function}{there}", try_=advice)
     where = f"{path.resolve()}:{function}"
     options = {"model": _AGENTS["function"], "function": where}
-    return Given(_name(path.stem, zoo), f"the function {function} of {path}", options)
+    stem, name = _name(path.stem, zoo), function.replace(".", "_")  # by their names, functions of one file stay apart
+    name = stem if name == FUNCTION else f"{stem}_{name}" if name in zoo else name
+    return Given(name, f"the function {function} of {path}", options)
 
 
 def _names_in(path: Path) -> dict[str, bool] | None:

@@ -151,7 +151,7 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     @property
     def title(self) -> str:
         """The technique as the papers name it."""
-        titles = self.habits.titles
+        titles = self.entry.titles
         title = titles.get(self.setting or "", titles.get("", self.entry.title))
         return title.replace("{many}", "MM" if (self.models or 2) > 2 else "PM")
 
@@ -269,7 +269,7 @@ def _facts(q: PlanInputs) -> dict[str, Any]:
     settings, known, shares = q.habits.settings, plannable().items(), q.shares or ()
     return {
         "q": q,
-        "expected": f"expected {', '.join(settings)}" if settings else "it has none; leave --setting out",
+        "choose_setting": f"choose one of: {', '.join(settings)}" if settings else "leave --setting out",
         "of": " ".join(filter(None, (q.technique, q.setting))),
         "having": " and ".join(name for name, habits in known if habits.chooses_among_all),
         "of_liu": ", ".join(name for name, habits in known if habits.in_liu2023),

@@ -125,7 +125,7 @@ def read_pilot(
     try:
         tables = read_tables(path, repeats=repeats)
     except (TableError, OSError) as error:
-        raise PlanError(f"--pilot {path}: {error}") from error
+        raise PlanError(error, where=f"--pilot {path}") from error
     return pilot_of(tables, technique, setting)
 
 

@@ -104,6 +104,7 @@ def plan_study(inputs: asking.PlanInputs) -> Plan:
     the distance from .5 (or from the baseline), the variance that of the null hypothesis, and sizes are rounded. Raises
     PlanError: the gap is more than is possible; the text says what to change.
 
+    >>> from parlai_humaneval.planning.inputs import PlanInputs
     >>> plan = plan_study(PlanInputs(technique="pw_turn", gap=0.1))
     >>> plan.n_turns, plan.n_workers
     (987, 223)
@@ -304,6 +305,7 @@ def compare_techniques(inputs: asking.PlanInputs) -> tuple[list[Plan], dict[str,
     discordance, shares) is left out for the others, and each takes the papers' turns and times unless they are given.
     The scales of the gap are alike, but not the same: a plan's ``gap_means`` says what it is.
 
+    >>> from parlai_humaneval.planning.inputs import PlanInputs
     >>> plans, impossible = compare_techniques(PlanInputs(technique="pw_turn", gap=0.2))
     >>> [plan.title for plan in plans[:2]], impossible
     (['SM-Turn', 'PM-SATA-Random'], {})

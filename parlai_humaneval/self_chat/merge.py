@@ -87,7 +87,7 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
 
 def _shards_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise SelfChatError("is not a folder", where=folder, try_="name those that hold the shards")
+        raise SelfChatError("is not a folder", where=folder, try_="name the folders that contain the shards")
     if _is_shard(folder):
         return [folder]
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and _is_shard(path))

@@ -208,7 +208,7 @@ Repeats = Literal["keep", "first", "last"]
 """Which of the answers count that a worker gave to the same: all of them, the first or the last."""
 
 HOW_REPEATS = (
-    "where a worker did answer twice, say which answers count: --repeats keep, first or last (in Python: repeats=…)"
+    "where a rater did answer twice, say which answers count: --repeats keep, first or last (in Python: repeats=…)"
 )
 """Advice of the errors about answers that stand there twice."""
 
@@ -229,16 +229,16 @@ class Repeated:
 
     @property
     def words(self) -> str:
-        """“segments: 46 answers were given again by the same worker. …”"""
+        """“segments: 46 answers were given again by the same rater. …”"""
         given = "1 answer was" if self.answers == 1 else f"{self.answers:,} answers were"
         count = (
             f"All of them count ({self.more_rows:,} more {'row' if self.more_rows == 1 else 'rows'}, numbered in the column "
-            "answer_number), clustered by worker"
+            "answer_number), clustered by rater"
             if self.repeats == "keep"
             else f"The {self.repeats} of each counts; {_rows_are(self.left_out)} left out"
         )
         copies = f" {_rows_are(self.copies)} identical to another row in every cell." if self.copies else ""
-        return f"{self.table}: {given} given again by the same worker. {count} (--repeats {self.repeats}).{copies}"
+        return f"{self.table}: {given} given again by the same rater. {count} (--repeats {self.repeats}).{copies}"
 
 
 def _rows_are(count: int) -> str:

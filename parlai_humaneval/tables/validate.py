@@ -227,7 +227,7 @@ def _slider_scales(ratings: pd.DataFrame, sliders: Flags) -> None:
         return
     for column, lowest, fewest_values, who in (
         ("criterion", 0, 2, "on"),
-        ("worker_id", 1, MOST_SHORT_VALUES, "of worker"),
+        ("worker_id", 1, MOST_SHORT_VALUES, "of rater"),
     ):
         keys = [technique, rows["setting"].fillna(""), rows[column]]
         own = value.groupby(keys, sort=False)

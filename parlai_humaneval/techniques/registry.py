@@ -66,7 +66,6 @@ class PlanningDefaults:
         judgements_per_dialogue: of a finished dialogue, if the plan says nothing else; None: as of any technique.
         in_liu2023: do Liu et al. 2023 give sample sizes for it?
         note: what must be known beside a plan.
-        titles: setting → title of a plan, where it is not the technique's; "" is any other setting, {many} is PM or MM.
         same_size: settings that need as many judgements as another one, which a comparison of techniques has already.
         most_models: that a judgement can show.
         discordance_of_many: share of judgements that tell two models apart when there are more than two.
@@ -90,7 +89,6 @@ class PlanningDefaults:
     judgements_per_dialogue: int | None = None
     in_liu2023: bool = False
     note: str = ""
-    titles: Mapping[str, str] = field(default_factory=dict)
     same_size: tuple[str, ...] = ()
     most_models: int | None = None
     discordance_of_many: float | None = None
@@ -119,6 +117,7 @@ class Technique:
         name: as in commands, records, tables and Mephisto's registry.
         engine: which of the two engines runs it.
         title: its name in the papers.
+        titles: setting → title of a plan, where it is not ``title``; "" is any other setting, {many} is PM or MM.
         summary: what raters do, in half a line.
         source: paper and section.
         tables: those that its answers fill.
@@ -151,6 +150,7 @@ class Technique:
     amount: str = "dialogues_per_group"
     demo_amount: int | None = 10
     habits: PlanningDefaults | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
 
     @property

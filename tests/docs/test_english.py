@@ -22,6 +22,8 @@ def test_no_sentence_breaks_a_rule_that_a_pattern_can_find() -> None:
         "The two-sided t test of two independent samples",  # the docstring of a public function
         "With the exact binomial test, power",  # a template
         "One row per candidate reply",  # the meaning of a table
+        "this worker has submitted no assignment",  # a YAML file of errors, of which there are many
+        "raters see two replies at every turn",  # a YAML file of another name
         "The smallest difference between two models that you must not miss",  # the page of `new`
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from mephisto_tasks.cli.launch import launch
-from mephisto_tasks.launch.config import ConfigError, compose_config
+from mephisto_tasks.launch.config import ConfigError, check_first, compose_config
 from parlai_humaneval._util.errors import HumanevalError
 
 
@@ -25,7 +25,7 @@ from parlai_humaneval._util.errors import HumanevalError
         (
             "sata",
             ["group_size=3"],
-            "so far, 2 named in: launch try: name them: 'models=[a,b]'",
+            "named, not 2 in: launch try: name them: 'models=[a,b]'",
         ),
         (
             "single_model",
@@ -92,6 +92,13 @@ def test_a_setting_that_needs_a_value_is_not_answered_in_hydras_words(
     with pytest.raises(ConfigError) as wrong:
         compose_config("pw_turn", str(file), list(settings))
     assert str(wrong.value) == NO_REWARD
+
+
+@pytest.mark.parametrize("name", ["metric", "language", "task_name", "task_reward", "turns", "replies.streaming"])
+def test_null_is_refused_in_the_same_words_for_every_kind_of_value(name: str) -> None:
+    with pytest.raises(ConfigError) as wrong:
+        check_first("pw_turn", "local", [f"{name}=null"])
+    assert str(wrong.value) == NO_REWARD.replace("task_reward", name)
 
 
 @pytest.mark.parametrize("setting", ["mephisto.task.task_name=🦉 owl", "mephisto.blueprint.models=[eliza"])

@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from mephisto_tasks.cli.new_page import _field
-from mephisto_tasks.config.files import technique_of_file
+from mephisto_tasks.config.files import check_models, technique_of_file
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.new_study import (
@@ -63,6 +63,22 @@ def test_a_launch_takes_what_is_written(name: str, tmp_path: Path) -> None:
     keys = [number for number, line in enumerate(lines) if line[:1].isalpha() and not line.startswith("technique:")]
     assert len(keys) >= 5
     assert all(lines[number - 1].startswith("# ") for number in keys)
+
+
+def test_what_is_collected_is_told_apart_from_what_is_kept(tmp_path: Path) -> None:
+    """As by the planner: all turns of the dialogues are collected and paid, and checks drop some."""
+    made = draft(Choices(gap=0.5, settings={"turns": 3}), tmp_path / "study.yaml")
+    found, text = made.estimate, " ".join(made.text.replace("\n#", "").split())
+    assert found is not None
+    assert found.judgements < found.collected == 3 * found.dialogues
+    assert f"{found.collected} turns to collect in {found.dialogues} dialogues ({found.judgements} kept) from" in text
+
+
+def test_a_box_for_a_model_may_be_empty(tmp_path: Path) -> None:
+    """Guards the page, where a box is there before anything is typed into it."""
+    assert draft(Choices(settings={"models": ["eliza", "", "retrieval"]}), tmp_path / "study.yaml").problems == []
+    (problem,) = draft(Choices(settings={"models": ["eliza", " "]}), tmp_path / "study.yaml").problems
+    assert "at least 2 models must be named" in problem
 
 
 def test_texts_come_through_letter_for_letter(tmp_path: Path) -> None:
@@ -120,6 +136,7 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
     assert settings["zoo_files"] == [str(files[1])]
     assert yaml.safe_load(made.text)["zoo_files"] == [files[1].name], "the folder may be moved"
     assert "my_bot" in load_zoo(more=settings["zoo_files"])
+    assert "function: my_bot.py:reply\n" in made.zoo, "the model moves with it"
     assert first_reply(bot).reply == "Why?"
 
 
@@ -133,13 +150,16 @@ def test_a_function_that_was_mended_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_model_is_named_by_its_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One alone is compared with a built-in one; the setting is the same thing, so both at once are refused."""
+    """One alone is compared with a built-in one; the setting is the same thing, so both at once are refused.
+    A second file is a second study."""
     monkeypatch.chdir(tmp_path)
     Path("bots.py").write_text("def reply(history):\n    return 'Why?'\n", encoding="utf-8")
     code, out, _ = new("--yes", "--json", "--model", "bots.py")
     assert (code, yaml.safe_load(json.loads(out)["text"])["models"]) == (0, ["bots", "retrieval"])
     code, out, _ = new("--yes", "--json", "--force", *(f"--model={name}" for name in ("eliza", "bots.py", "retrieval")))
     assert yaml.safe_load(Path("study.yaml").read_text(encoding="utf-8"))["models"] == ["eliza", "bots", "retrieval"]
+    new("--yes", "--model", "bots.py", "--out", "q1.yaml")
+    assert [launched(Path(file))["task_name"] for file in ("study.yaml", "q1.yaml")] == ["pw-turn-preference", "q1"]
     code, _, err = new("--yes", "--model", "bots.py", "models=[eliza,retrieval]")
     assert code == 2
     assert "--model and models=… are the same setting" in err
@@ -155,6 +175,8 @@ def test_functions_of_one_file_are_models_by_their_names(tmp_path: Path) -> None
     names = ["my_bot", "curious", "my_bot_eliza"]
     assert launched(tmp_path / "study.yaml")["models"] == names
     assert set(names) <= load_zoo(more=[str(files[1])]).keys()
+    made = draft(Choices(settings={"models": [f"{bot}:curious", "retrieval"]}), tmp_path / "other.yaml")
+    assert "models: [curious, retrieval]" in made.text, "alone as well: another study may have another function"
     (twice,) = draft(Choices(settings={"models": [str(bot), str(bot)]}), tmp_path / "study.yaml").problems
     assert "compared with itself" in twice
 
@@ -255,12 +277,25 @@ def test_questions_in_the_terminal(tmp_path: Path) -> None:
     assert "there is no language 'xx'" in printed
     assert "Amazon closed MTurk" in printed
     after_technique, _, rest = printed.partition("conf [local]")
-    assert "take 10.7 hours and no pay" in after_technique
+    assert "take 10.7 hours, unpaid" in after_technique
     after_turns, _, after_place = rest.partition("place [local]")
-    assert "take 10.4 hours and no pay" in after_turns
+    assert "take 10.4 hours, unpaid" in after_turns
     assert "take 10.4 hours and $" in after_place.partition("task_reward [")[0]
     settings = launched(path, "public_url=https://my.host", "requester_name=me")
     assert (settings["task_name"], settings["metric"], settings["turns"]) == ("my-study", "humanness", 4)
+
+
+def test_a_model_alone_is_compared_and_a_place_is_one_that_there_is(tmp_path: Path) -> None:
+    """Guards an interview whose study cannot be launched; one problem does not hide the next answer's."""
+    path = tmp_path / "study.yaml"
+    answers = ["eliza", "", "", "", "", "", "", "", "", "", "lokal", "local", "", ""]
+    status, printed, _ = new("--terminal", "--out", str(path), typed="\n".join(answers))
+    assert status == 0, printed
+    assert "Compared with: retrieval" in printed
+    assert "there is no place 'lokal'. Did you mean local?" in printed
+    assert launched(path)["models"] == ["eliza", "retrieval"]
+    (problem,) = draft(Choices(settings={"models": ["eliza"], "place": "lokal"}), path).problems
+    assert "there is no place" in problem
 
 
 def test_a_gap_is_told_of_in_the_unit_in_which_it_was_given(tmp_path: Path) -> None:
@@ -282,6 +317,16 @@ def test_a_missing_file_is_told_with_what_could_be_meant(tmp_path: Path, monkeyp
     }.items():
         with pytest.raises(ConfigError, match=hint):
             technique_of_file(typed, ())
+
+
+def test_a_study_is_never_taken_for_a_file_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the hint where a zoo file is missing. A study given to `report` is told by the name that it has there."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "zoos.yaml"
+    path.write_text("technique: pw_turn\ntask_name: q2\nzoo_files: [zoo.yaml]\nmodels: [a, b]\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"line 3: zoo_files: there is no file zoo\.yaml; type its path"):
+        check_models(technique("pw_turn"), [f"conf={path}"])
+    assert "name a task (--task-name q2)" in CliRunner().invoke(main, ["report", "zoos.yaml"]).output
 
 
 def test_the_page_says_that_a_place_is_closed() -> None:

@@ -344,7 +344,7 @@ def test_a_release_with_repeats_is_reported_as_asked(tmp_path: Path) -> None:
     assert wins["keep"] == wins["first"] > wins["last"]
     page = tmp_path / "report.html"
     printed = run("--tables", folder, "--repeats", "last", "--out", page)
-    said = "segments: 2 answers were given again by the same worker."
+    said = "segments: 2 answers were given again by the same rater."
     assert said.capitalize() in " ".join(printed.stdout.split())
     assert said.capitalize() in page.read_text(encoding="utf-8")
 

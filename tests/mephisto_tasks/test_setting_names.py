@@ -104,6 +104,8 @@ def test_what_cannot_be_is_told_in_short_names(task: str, typed: list[str], said
 def test_embedded_models_are_those_that_speak_in_the_samples() -> None:
     assert list(compose_config("pw_dialog", "local", ["embedded=true"]).mephisto.blueprint.models) == [*EMBEDDED[:2]]
     assert list(compose_config("self_chat", "local", ["embedded=true"]).mephisto.blueprint.models) == [*EMBEDDED[:3]]
+    paper = compose_config("self_chat", "smith2022_size_preference", ["embedded=true"]).mephisto.blueprint
+    assert list(paper.models) == [*EMBEDDED[:2]], "a pair stays a pair, with the paper's number of judgements"
 
 
 def test_embedded_models_are_a_word_and_a_model_of_that_name_is_none() -> None:
@@ -218,6 +220,26 @@ def test_a_fault_in_a_file_is_said_with_its_place(tmp_path: Path, content: bytes
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=re.escape(f"{path}{where}{said}")):
         compose_config("pw_turn", str(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "typed", "said"),
+    [
+        ("place: local\nturns: many\n", [], "{path}, line 2: turns: must be a whole number, not 'many'; see "),
+        ("replies:\n  streaming: 5\n", [], "{path}, line 2: replies.streaming: must be true or false, not 5; see "),
+        ("turns: null\n", [], "{path}, line 1: turns cannot be null; write a value, or leave it out"),
+        ("turns: many\n", ["turns=few"], "turns: must be a whole number, not 'few'; see "),
+    ],
+)
+def test_a_wrong_value_in_a_file_is_said_with_its_place(
+    tmp_path: Path, content: str, typed: list[str], said: str
+) -> None:
+    """What is typed rules over the file, which is then not to blame."""
+    path = tmp_path / "study.yaml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError) as wrong:
+        check_first("pw_turn", str(path), typed)
+    assert str(wrong.value).startswith(said.format(path=path))
 
 
 def test_a_fault_in_a_file_beside_a_conf_names_that_file(tmp_path: Path) -> None:

@@ -74,11 +74,13 @@ def unpacked(name: str, folder: Path) -> Stored:
 
 
 def figures(document: Any) -> Any:
-    """A document without what tells versions and machines apart. Words may get better: of remarks and methods their number
-    counts, and of other sentences, and of a test's method, the numbers in them."""
+    """A document without what tells versions and machines apart. Words may get better: of remarks, methods and notes
+    their number counts, and of other sentences, and of a test's method, the numbers in them."""
     if isinstance(document, dict):
         return {
-            key: len(value) if key in ("remarks", "methods") else figures(f"{value}." if key == "method" else value)
+            key: len(value)
+            if key in ("remarks", "methods", "notes")
+            else figures(f"{value}." if key.startswith("method") else value)
             for key, value in document.items()
             if key not in ("versions", "made", "version")
         }

@@ -64,6 +64,22 @@ class _Elsewhere(Exception):
             ],
         ),
         (
+            ["report", "nosuchdir"],
+            [
+                "error: unexpected argument 'nosuchdir' here",
+                "   in: main report",
+                "  try: name a task (--task-name NAME) or a folder of tables (--tables DIR)",
+            ],
+        ),
+        (
+            ["launch", "pw_turn", "models=[eliza", "retrieval]"],
+            [
+                "error: models=[eliza retrieval] was split into 2 pieces",
+                "   in: main launch",
+                "  try: quote it: 'models=[eliza, retrieval]'",
+            ],
+        ),
+        (
             ["demo", "--raters", "few"],
             [
                 "error: --raters takes a whole number from 1 to 64, not 'few'",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError, field_validator
 
-from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.data_files import DataError, read_yaml
 from parlai_humaneval._util.errors import (
     HumanevalError,
     InvalidValue,
@@ -100,6 +100,25 @@ def test_no_error_hides_its_advice() -> None:
         if HIDDEN.search(text := _text(call.args[0]))
     ]
     assert {"TableError", "InvalidValue"} <= names
+    assert hidden == [], "\n".join(hidden)
+
+
+def test_no_listed_problem_hides_its_advice() -> None:
+    """The same of ``problems.yaml``, whose first entry is what is wrong, and of what servers answer (``errors.yaml``)."""
+    asks = re.compile(
+        r"(^|[:,] (so )?)(add|choose|correct|give|leave|name|plan|put|renew|run|set|use|write)\b", re.IGNORECASE
+    )
+    paths = [
+        path for package in PACKAGES for path in (ROOT / package).rglob("*.yaml") if "node_modules" not in path.parts
+    ]
+    hidden, read = [], set()
+    for path in (path for path in paths if path.name.endswith(("problems.yaml", "errors.yaml"))):
+        listed = read_yaml(path)
+        for problem in listed.values() if isinstance(listed, dict) else listed:
+            what = problem["what"] if isinstance(problem, dict) else problem[0]
+            hidden += [f"{path.relative_to(ROOT)}: {what}"] if HIDDEN.search(what) or asks.search(what) else []
+        read.add(path.relative_to(ROOT).as_posix())
+    assert read >= {"mephisto_tasks/crowds/mturk/errors.yaml", "parlai_humaneval/data/plan_problems.yaml"}
     assert hidden == [], "\n".join(hidden)
 
 

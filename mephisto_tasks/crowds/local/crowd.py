@@ -43,7 +43,7 @@ class LocalCrowd(Crowd):
         return True
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
-        site = next((crowd for crowd in crowds() if crowd.checks_rules), None)
+        site = next((crowd for crowd in crowds() if crowd.checks_rules and crowd.status() is None), None)
         return "invite only people who meet this rule" if site is None else f"{site.title} does (place={site.place})"
 
     def health(self, data_dir: Path) -> list[Health]:

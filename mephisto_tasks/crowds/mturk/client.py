@@ -29,16 +29,10 @@ from parlai_humaneval._util.errors import Parts
 
 REGION = "us-east-1"  # the only region in which MTurk is
 
-NO_KEYS = (
-    "there are no AWS keys for {whom}. Run `parlai-humaneval requester add NAME --provider mturk` (or mturk_sandbox), or "
-    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY here"
-)
-UNREACHABLE = "MTurk could not be reached ({why}). Check the network, and AWS_ENDPOINT_URL_MTURK if it is set"
-
 
 @cache
 def _known_errors() -> list[dict[str, Any]]:
-    """Sentences (``says``) for AWS's ``codes``, and for what the ``message`` of an answer matches."""
+    """``what`` is wrong and what to ``try``, for AWS's ``codes``, and for what the ``message`` of an answer matches."""
     errors: list[dict[str, Any]] = read_yaml(Path(__file__).parent / "errors.yaml")
     return errors
 
@@ -61,25 +55,17 @@ def asking(what: str, whom: str = "MTurk") -> Iterator[None]:
 
 
 def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
+    why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    code, message, codes = "", "", {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, aws.ClientError):
-        code = turk_code(error)
-        answers_as_ever = code.startswith("AWS.MechanicalTurk.") or "Throttl" in code
-        message = str(error.response.get("Error", {}).get("Message", ""))
-        by_message = [one for one in _known_errors() if "message" in one and re.search(one["message"], message)]
-        known = by_message or [one for one in _known_errors() if code in one.get("codes", ())]
-        says = known[0]["says"] if known else f"MTurk says: {message or code}"
-        return MTurkError(f"cannot {what}: {says}{'' if answers_as_ever else closed()}", code)
-    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError, aws.ProfileNotFound)):
-        return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}{closed()}")
-    if isinstance(error, (aws.ConnectionError, aws.HTTPClientError)):
-        return MTurkError(f"cannot {what}: {UNREACHABLE.format(why=first)}{closed()}")
-    return MTurkError(f"cannot {what}: {first}")
-
-
-def closed() -> str:
-    """What is added where Amazon's own MTurk does not answer as it did."""
-    return f". {CLOSED}" if asks_amazon() else ""
+        code, message = turk_code(error), str(error.response.get("Error", {}).get("Message", ""))
+        why, codes = f"MTurk says: {message or code}", {code}
+    by_message = [one for one in _known_errors() if "message" in one and re.search(one["message"], message)]
+    known = by_message or [one for one in _known_errors() if codes.intersection(one.get("codes", ()))]
+    says = known[0]["what"].format(whom=whom, why=why) if known else why
+    answers_as_ever = code.startswith("AWS.MechanicalTurk.") or "Throttl" in code or not (code or known)
+    advice = [known[0].get("try") if known else None, CLOSED if asks_amazon() and not answers_as_ever else None]
+    return MTurkError(f"cannot {what}: {says}", code, try_=[*filter(None, advice)])
 
 
 def turk_code(error: aws.ClientError) -> str:
@@ -139,7 +125,7 @@ def session_for(requester_name: str) -> boto3.Session:
     with asking("use the AWS keys of the environment"):
         has_profile = profile in session.available_profiles
         if not (has_profile or keys_in_environment()):
-            raise MTurkError(f"cannot ask MTurk: {NO_KEYS.format(whom=f'the requester {profile!r}')}{closed()}")
+            raise explained(aws.NoCredentialsError(), "ask MTurk", f"the requester {profile!r}")
         return boto3.Session(None, None, None, REGION, session, profile if has_profile else None)
 
 

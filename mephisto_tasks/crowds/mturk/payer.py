@@ -171,8 +171,7 @@ class MTurkPayer:
 
     @cached_property
     def _returned(self) -> set[str]:
-        rows = query(self._data_dir, "returned")
-        return {str(agent) for (agent,) in rows}
+        return {str(agent) for (agent,) in query(self._data_dir, "returned")}
 
     def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
         """Agent → what it handed in. No assignment is given to two. By what the launch noted; what it did not (it was
@@ -321,7 +320,7 @@ class MTurkPayer:
             return
         words = ""
         try:
-            with asking(f"send a bonus by assignment {payment.assignment}"):
+            with asking(f"send a bonus through assignment {payment.assignment}"):
                 self._client.send_bonus(
                     WorkerId=self._names[payment.worker_id],
                     AssignmentId=payment.assignment,
@@ -353,8 +352,7 @@ class MTurkPayer:
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
         of_approvals = compared_approvals(payments, approved, "assignment", "MTurk")
-        differences = [*of_approvals, *self._audit_bonuses(payments)]
-        return [*self._unread.values(), *differences]
+        return [*self._unread.values(), *of_approvals, *self._audit_bonuses(payments)]
 
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
         noted: dict[str, list[Payment]] = defaultdict(list)

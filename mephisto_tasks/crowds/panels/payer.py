@@ -42,15 +42,15 @@ def read_submissions(path: Path) -> dict[str, str]:
         for row in rows:
             statuses[clean_label(row.get(session) or "")][plain_status(clean_label(row.get(status) or ""))] = None
     except csv.Error as error:
-        raise CrowdError(f"{path} is not a CSV file: {error}") from error
+        raise CrowdError(f"is not a CSV file: {error}", where=path) from error
     return {session: " and ".join(of_session) for session, of_session in statuses.items() if session}
 
 
 def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str:
     if found := [columns[name] for name in wanted if name in columns]:
         return found[0]
-    what = f"{path} has no column {wanted[0]!r} (columns: {', '.join(columns.values()) or 'none'})"
-    raise CrowdError(what, try_="use the panel's export of submissions")
+    what = f"has no column {wanted[0]!r} (columns: {', '.join(columns.values()) or 'none'})"
+    raise CrowdError(what, where=path, try_="use the panel's export of submissions")
 
 
 @dataclass(frozen=True)

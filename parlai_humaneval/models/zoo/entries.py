@@ -203,7 +203,7 @@ def _entry_problem(file: Path, error: Any) -> Problem:
         block = BLOCKS.get(str(place[2])) if len(place) > 3 else None
         fields = (_File if len(place) == 1 else block or _Entry).model_fields
         known, name = sorted(fields, key=lambda field: field != "extends"), str(place[-1])
-        return Problem("unknown key", where, (f"expected one of {', '.join(known)}",), misspelt(name, known, most=2))
+        return Problem("unknown key", where, (f"choose one of {', '.join(known)}",), misspelt(name, known, most=2))
     if kind == "model_type":
         return Problem(f"expected a mapping, got {got!r}", where)
     if kind == "string_pattern_mismatch":

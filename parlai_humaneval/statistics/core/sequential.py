@@ -281,7 +281,7 @@ def t_p_values(values: npt.ArrayLike, of_a: npt.ArrayLike) -> Floats:
     unknown."""
     y, a = np.asarray(values, dtype=float), np.asarray(of_a, dtype=bool)
     if y.shape != a.shape or y.ndim != 1:
-        raise ValueError(f"values and of_a must be equally long lists: they are {y.shape} and {a.shape}")
+        raise ValueError(f"values and of_a must have the same length: they are {y.shape} and {a.shape}")
     if not np.isfinite(y).all():
         raise ValueError("values hold missing or infinite numbers: leave them out")
     y = y - (y.mean() if y.size else 0.0)  # sums of squares lose no digits to a high mean

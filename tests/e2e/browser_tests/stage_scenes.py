@@ -218,6 +218,12 @@ def _live_scenes() -> list[Scene]:
         ),
         _choosing("pw_turn", "pw_turn", choose_step(pw, "choose-3", [card(LONG), card(LONG + " Do you?", 1)]), **own),
         _choosing("pw_turn-short", "pw_turn", choose_step(pw, "choose-3", [card(MEDIUM), card(SHORT, 1)]), **own),
+        _choosing(
+            "pw_turn-medium",
+            "pw_turn",
+            choose_step(pw, "choose-3", [card(f"{MEDIUM} " * 3), card(f"{MEDIUM} {SHORT} " * 2, 1)]),
+            **own,
+        ),
         Scene(
             "pw_turn-message",
             "pw_turn",
@@ -448,7 +454,7 @@ def _judging_scenes() -> list[Scene]:
             "[data-question]",
         )
     )
-    replayed = dialogue("Conversation", TALK, None, "Person")
+    replayed = dialogue("Conversation", TALK, "Partner", "Person")
     rated = {"panels": [replayed], **chats}
     sata, one = live("sata").of("sata_user"), live("single_model")
     choice = choose_step(sata, "turn-3", [card(LONG), card(SHORT, 1)])
@@ -465,7 +471,7 @@ def _judging_scenes() -> list[Scene]:
             "third_party",
             state(
                 verdict_step(live("arena"), "verdict"),
-                panels=[dialogue(f"Conversation with partner {side}", DIALOGUE, None, "Person") for side in SIDES],
+                panels=[dialogue(f"Conversation with partner {side}", DIALOGUE, "Partner", "Person") for side in SIDES],
                 **chats,
             ),
             PANELS,

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from parlai_humaneval.schema.steps import ChooseStep, WaitStep
+
 from .stage import Stage, stage_of
-from .stage_scenes import CARDS, Scene, scenes, words_of
+from .stage_scenes import CARDS, Scene, scenes, talk, words_of
 
 pytestmark = pytest.mark.browser
 
@@ -265,6 +267,31 @@ def test_the_other_reply_stays_readable_above_the_reason(stage: tuple[str, Stage
     assert page.locator("[data-docked]").evaluate("dock => dock.offsetHeight") <= MOST * SIZES["phone"][1]
 
 
+@pytest.mark.parametrize("stage", ["phone"], indirect=True)
+@pytest.mark.parametrize("scrolls", [False, True])
+def test_replies_that_grow_are_followed(stage: tuple[str, Stage], scrolls: bool) -> None:
+    """They end where replies that come whole would stand; one who scrolls meanwhile stays where they scrolled to."""
+    scene = SCENES["pw_turn-medium"]
+    whole = scene.state.step
+    assert isinstance(whole, ChooseStep)
+    page = _open(stage[1], scene)
+    usual = _scroll(page)
+    stage[1].open(words_of(scene.task), *scene.before)
+    words = max(len(card.text.split()) for card in whole.cards)
+    for count in range(1, words, 6):
+        shown = [card.model_copy(update={"text": " ".join(card.text.split()[:count])}) for card in whole.cards]
+        coming = WaitStep(text="Writing…", coming=whole.model_copy(update={"cards": shown}))
+        stage[1].show(scene.state.model_copy(update={"step": coming}))
+        _rest(page)
+        if scrolls and count == 1:
+            page.mouse.wheel(0, -60)
+            _rest(page)
+            chosen = _scroll(page)
+    stage[1].show(scene.state)
+    _rest(page)
+    assert _scroll(page) == pytest.approx(chosen if scrolls else usual, abs=1)
+
+
 def _check_frame(page: Page, scene: Scene, size: str) -> None:
     """Header, column and dock are where they are in every other step of any technique; the header is one line."""
     width, height = SIZES[size]
@@ -403,6 +430,20 @@ def test_two_conversations_below_one_another_are_read_to_their_ends(stage: tuple
         assert _readable(end, 24)
     press.click()
     assert len(_sent(on_stage)) == 1
+
+
+def test_the_tab_that_is_chosen_is_marked_where_the_page_cannot_scroll(stages: Callable[[str], Stage]) -> None:
+    """Guards a press on a tab against leaving no trace where both replies are in sight already."""
+    on_stage, arena = stages("phone"), SCENES["arena"]
+    short = arena.state.model_copy(update={"transcript": talk(["Hi!", "Hello!"], columns=True)})
+    on_stage.open(words_of("arena"), *arena.before, short)
+    _rest(on_stage.page)
+    tabs = on_stage.page.get_by_role("navigation", name="What to compare").get_by_role("link")
+    for number in (1, 0, 1):
+        tabs.nth(number).tap()
+        _rest(on_stage.page)
+        expect(tabs.nth(number)).to_have_attribute("aria-current", "location")
+        expect(tabs.nth(1 - number)).not_to_have_attribute("aria-current", "location")
 
 
 def test_who_has_scrolled_through_both_is_not_asked_to(stage: tuple[str, Stage]) -> None:

@@ -101,7 +101,7 @@ def test_lists_by_id_and_by_pseudonym(data_dir: Path, db: Any, tmp_path: Path) -
     uninvited = "allow_list", PHRASES["not_invited"]
     assert refused(data_dir, db, allow_list=allow) == {"idle": uninvited, "new": uninvited}
     assert [kind for kind, _ in refused(data_dir, db, block_list=block).values()] == ["block_list"]
-    with pytest.raises(ConfigError, match="names 2 workers who are in allow_list"):
+    with pytest.raises(ConfigError, match="names 2 raters who are in allow_list"):
         load_eligibility(WorkerRules(allow_list=allow, block_list=allow), data_dir, "next")
 
 
@@ -133,7 +133,7 @@ def test_qualifications_of_the_data_directory(data_dir: Path, db: Any) -> None:
     ("rules", "said"),
     [
         ({"exclude_tasks": ["odl"]}, "no study 'odl' in this data directory. Did you mean old?"),
-        ({"exclude_tasks": ["next"]}, "next is this study itself; limit how often a worker"),
+        ({"exclude_tasks": ["next"]}, "next is this study itself; limit how often a rater"),
         ({"qualifications": ["traned"]}, "no qualification 'traned' was ever granted in this data directory"),
         (
             {"allow_list": "/no/such/file"},

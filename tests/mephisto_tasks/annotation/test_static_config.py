@@ -93,7 +93,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         (
             "self_chat",
             {"models": []},
-            "generate=self_chat needs models to talk; name them: 'models=[a,b]'",
+            "generate=self_chat needs models that talk to each other; name them: 'models=[a,b]'",
         ),
         ("self_chat", {"generate": "pairs"}, "show=pair cannot be combined with generate=pairs"),
         ("self_chat", {"num_dialogues": 0}, "num_dialogues:"),

@@ -78,27 +78,27 @@ def test_the_bases_of_these_tests_are_right(base: dict[str, Any]) -> None:
     [
         ({"models": MANY, "groups": [MANY]}, "sata compares 2 models at a time, but got ['a', 'b', 'c', 'd']"),
         ({"groups": [["a", "b"]], "group_size": 3}, "compares 3 models at a time, but got ['a', 'b']"),
-        ({"group_size": 3}, "at least 3 models must be named; so far, 2 named"),
+        ({"group_size": 3}, "at least 3 models must be named, not 2"),
         ({"group_size": 1}, "sata needs at least two replies to choose from"),
         (
             {"setting": "sata"},
             "sata has no setting 'sata'; choose from: soba, sata_random, sata_user; or a list of several",
         ),
-        ({"setting": ["soba", "soba"]}, "each setting once"),
+        ({"setting": ["soba", "soba"]}, "each only once"),
         ({"setting": []}, "at least one"),
-        ({"setting": ["all", "soba"]}, "“all” already means every setting"),
-        ({"soba.turns": 3}, "variants.soba: cannot change turns; it can change fallback"),
+        ({"setting": ["all", "soba"]}, "setting: “all” already means every setting"),
+        ({"soba.turns": 3}, "variants.soba: cannot change turns; change only fallback"),
         ({"setting": "all", "soba.max_choices": 3}, "max_choices is 3, but only 2 replies are shown"),
         ({"setting": "all", "soba.min_choices": 2}, "max_choices is smaller than min_choices"),
         ({"rater_ends": True, "turns": 10, "max_turns": 9}, "max_turns is smaller than turns"),
-        ({"final_criteria": ["fun"]}, "final_criteria are about one partner, so group_size must be 1"),
+        ({"final_criteria": ["fun"]}, "final_criteria are about one partner, not"),
         ({"ask_opinion": True}, "ask_opinion needs topic=free"),
-        ({"bot_persona": ["a", "z"]}, "bot_persona names z, which is not in this study"),
+        ({"bot_persona": ["a", "z"]}, "bot_persona names z, but"),
         ({"blocking_checks": ["greetings"]}, "no check 'greetings'"),
         ({"blocking_checks": ["greeting"]}, "blocking_checks need a block_qualification"),
         (
             {"conversations_per_unit": 2},
-            "an assignment of 2 conversations needs 2 different groups of models, but there are 1",
+            "an assignment of 2 conversations needs 2 different groups of models, but this study has only 1",
         ),
     ],
 )
@@ -109,7 +109,7 @@ def test_sata(changes: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("base", "changes", "said"),
     [
-        (SINGLE, {"group_size": 2, "final_criteria": []}, "ticks are about one reply, so group_size must be 1"),
+        (SINGLE, {"group_size": 2, "final_criteria": []}, "ticks are about one reply, not 2"),
         (SINGLE, {"turn_criteria": []}, "turn_question=tick needs turn_criteria"),
         (SINGLE, {"turn_criteria": ["engagin"]}, "unknown criterion 'engagin'; choose one of: engaging, human-like"),
         (SINGLE, {"final_criteria": ["fun"]}, "unknown criterion 'fun'; choose one of: preference, humanness"),
@@ -121,7 +121,7 @@ def test_sata(changes: dict[str, Any], said: str) -> None:
         (ARENA, {"turn_question": "choose"}, "a verdict needs history=independent and turn_question=none"),
         (ARENA, {"verdict": False}, "nothing would be rated"),
         (ASSESSMENT, {"final_criteria": []}, "nothing would be rated"),
-        (ASSESSMENT, {"quality_control_model": "bad"}, "conversations_per_unit must be 2 or more"),
+        (ASSESSMENT, {"quality_control_model": "bad"}, "conversations_per_unit=2 or more"),
         (
             ASSESSMENT,
             {"quality_control_model": "b", "conversations_per_unit": 3},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from importlib.resources import files
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from live import config_of
 from omegaconf import OmegaConf
+from stored_study import StoredStudy, choices
 
 from mephisto_tasks.adapter.blueprint import build_study
 from mephisto_tasks.chat.config import InteractiveConfig
@@ -18,6 +20,8 @@ from mephisto_tasks.chat.plans import DialoguePlan
 from mephisto_tasks.chat.study import ChatStudy
 from mephisto_tasks.config.task import read_config
 from parlai_humaneval.allocation.groups import Cell
+from parlai_humaneval.schema.events import Started
+from parlai_humaneval.schema.records import ModelRecord
 
 CELL = Cell(models=("alpha", "beta"), metric="preference")
 
@@ -101,3 +105,22 @@ def test_a_launch_says_in_which_languages_blinding_knows_no_phrases(tmp_path: Pa
     dutch = study(tmp_path, 5, language="nl", languages_dir=str(folder))
     assert [remark for remark in dutch.remarks if "does not support nl:" in remark]
     assert not study(tmp_path, 5).remarks
+
+
+def test_a_launch_says_that_a_model_is_not_the_one_of_the_earlier_answers(tmp_path: Path) -> None:
+    """Guards a report that pools two functions under one name. The same file by another path is the same model."""
+    zoo = tmp_path / "zoo.yaml"
+    model = "parlai_humaneval.agents.callable:CallableAgent"
+    earlier = ModelRecord(name="alpha", options={"model": model, "function": f"{tmp_path}/bots.py:curious"})
+    began, *rest = choices("d1", [[1]])
+    assert isinstance(began, Started)
+    began = began.model_copy(update={"models": [earlier, ModelRecord(name="beta")]})
+    StoredStudy(tmp_path).add("study", "w1", [began, *rest])
+    for function, remarks in (("bots.py:curious", 0), ("bots.py:warm", 1)):
+        options = {"model": model, "function": function}
+        zoo.write_text(json.dumps({"models": {name: {"options": options} for name in ("alpha", "beta")}}))
+        made = study(tmp_path, 5, models=["alpha", "beta"], zoo_files=[str(zoo)])
+        assert len(made.remarks) == remarks
+    (remark,) = made.remarks
+    assert remark.startswith("alpha has changed since raters last answered about it (function was '/")
+    assert "bots.py:curious' and is now 'bots.py:warm')" in remark

@@ -12,8 +12,10 @@ from mturk_hands import arguments, mturk_at_home
 
 import mephisto_tasks
 from mephisto_tasks.cli.doctor import providers
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds.mturk.client import explained
 from mephisto_tasks.crowds.mturk.settings import CLOSED, ENDPOINT_ENV
+from mephisto_tasks.crowds.registry import crowds
 from parlai_humaneval.cli import main
 
 ROOT = Path(mephisto_tasks.__file__).parents[1]
@@ -111,3 +113,11 @@ def test_another_site_is_launched_on_as_before(monkeypatch: pytest.MonkeyPatch, 
         told = said("launch", "pw_turn", "--data-dir", str(tmp_path / "data"), "--total", *arguments(tmp_path, "mturk"))
     assert "balance of lab" in told
     assert "Amazon closed" not in told
+
+
+def test_rules_that_only_mturk_checked_send_nobody_there(amazons: None) -> None:
+    """Guards the remark of a launch on this machine with a paper's rules."""
+    (local,) = (crowd for crowd in crowds() if crowd.place == "local")
+    (remark,) = local.remarks(WorkerRules(locales=["US"]), {})
+    assert "workers.locales" in remark
+    assert "mturk" not in remark.lower()

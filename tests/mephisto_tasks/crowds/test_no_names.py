@@ -1,7 +1,9 @@
 """Only a crowd's own folder and the registry know which crowds there are: no name of one is anywhere else in code.
 
-What counts as a name: the word of ``place=…``, Mephisto's type in databases, a panel's name, and the name of a site. What
-counts as code: every identifier and string of a program (in comparisons, defaults, keys and docstrings alike), every
+What counts as a name: the word of ``place=…``, Mephisto's type in databases, a panel's name, and the name of a site. The
+last two count in any capitals and inside longer identifiers, too; the others are words of any sentence and count where
+they are a string of their own, or a word of a list that is written as a string. What counts as code: every identifier and
+string of a program (in comparisons, defaults, keys and docstrings alike), every
 script, template, query and settings file of the two packages, and every import of a crowd's folder. What does not: comments,
 tests, examples and documentation pages. Help in ``commands.yaml`` is for people, too; there a crowd may be named by a
 command for something that only crowds with an ability have, and only crowds with that ability.
@@ -35,6 +37,8 @@ STORED = {
     ("cli/import_data.py", "mturk"): "results as requesters of the site download them, which can be imported",
     ("importers/units.py", "mturk"): "ParlAI's own mark of workers in its old files",
     ("data/releases.yaml", "mturk"): "columns of published data",
+    ("data/releases.yaml", "hit"): "the same",
+    ("data/import_words.yaml", "prolific"): "a column of files that can be imported",
     ("data/releases.yaml", "mechanical turk"): "the site where results can be downloaded",
     ("report/methods.yaml", "hit"): "what a paper did",
     ("data/disclosures.yaml", "sona"): "Turkish",
@@ -60,15 +64,17 @@ SITES = re.compile(
     re.IGNORECASE,
 )
 """“HIT” is a site's word; “hit” is anybody's."""
-PLACE = re.compile(
-    rf"\bplace(?:=|: )({'|'.join(sorted({crowd.place for crowd in crowds()}, key=len, reverse=True))})\b"
-)
 NAMES = {name for crowd in crowds() for name in (crowd.place, crowd.provider_type)}
 """As strings of their own: “link” in a sentence is a link."""
-ANYWHERE = re.compile(
-    rf"{SITES.pattern}|{PLACE.pattern}|[rbf\"'}}]({'|'.join(map(re.escape, NAMES))})[rbf\"'{{]", re.IGNORECASE
-)
-"""No program without it names a crowd."""
+ANY_NAME = "|".join(sorted(map(re.escape, NAMES), key=len, reverse=True))
+PLACE = re.compile(rf"\bplace(?:=|: ?)[\"']?({ANY_NAME})\b", re.IGNORECASE)
+QUOTED = re.compile(rf"([\"'`])({ANY_NAME})\1", re.IGNORECASE)
+HUMPS = re.compile(r"_|(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Where identifiers are cut into words: ``_``, and capitals as in ``ofSona`` and ``SONAStudy``."""
+ROOMS = {*FOLDERS, "invitations", "link"}
+"""Folders of crowds, by which a module's name would tell which crowd it is."""
+ANYWHERE = re.compile(rf"[\"'][^\"'\n]*\b({ANY_NAME})\b[^\"'\n]*[\"']|__module__", re.IGNORECASE)
+"""Strings with such a name. No program without them, or a site, names a crowd."""
 COMMENTS = {
     (".yaml", ".yml"): r"(?m)(^|\s)#.*$",
     (".sql",): r"--.*",
@@ -78,28 +84,42 @@ COMMENTS = {
 """Suffixes of all that is neither Python nor documentation → its comments."""
 
 
+def named(text: str) -> Iterator[re.Match[str]]:
+    """Sites and places, also in parts of identifiers. Lines stay where they are, and so do the places of all else."""
+    seen = set()
+    for match in (*SITES.finditer(text), *PLACE.finditer(text), *SITES.finditer(HUMPS.sub(" ", text))):
+        at = text.count("\n", 0, match.start()), match[match.lastindex or 0].lower()
+        if at not in seen:
+            yield match
+        seen.add(at)
+
+
 def names_in(text: str) -> Iterator[tuple[int, str]]:
     """Line and name of every crowd in a program's identifiers and strings; comments may tell of them."""
-    if not ANYWHERE.search(text):
+    if not ANYWHERE.search(text) and next(named(text), None) is None:
         return  # most programs: to split those into words, too, takes seconds
     strings = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+    tokens = [*tokenize.generate_tokens(io.StringIO(text).readline)]
+    for token, *after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if token.type not in (tokenize.NAME, *strings):
             continue
-        for match in (*SITES.finditer(token.string), *PLACE.finditer(token.string)):
+        for match in named(token.string):
             yield token.start[0], match[match.lastindex or 0]
-        word = token.string.strip("rbf\"'")
-        if token.type in strings and word in NAMES:
-            yield token.start[0], word
+        if token.type in strings:
+            word = re.sub(r"^[rbfu]*(?=[\"'])", "", token.string, flags=re.IGNORECASE).strip("\"'").lower()
+            is_list = [each.string for each in after] == [".", "split"]
+            of_module = ROOMS if "__module__" in token.line else set()
+            for each in re.findall(r"\w+", word) if is_list else [word]:
+                if each in NAMES | of_module:
+                    yield token.start[0], each
 
 
 def names_in_other(text: str, suffix: str) -> Iterator[tuple[int, str]]:
     """The same of a script, template, query or file of settings. No page has any business with Mephisto's types."""
     (comments,) = (pattern for suffixes, pattern in COMMENTS.items() if suffix in suffixes)
     code = re.sub(comments, lambda comment: "\n" * comment[0].count("\n"), text)
-    types = r"|provider_type|\bmock\b" if suffix in (".js", ".ts", ".tsx", ".html") else ""
-    wanted = rf"{SITES.pattern}|{PLACE.pattern}{types}"
-    for match in re.finditer(wanted, code, re.IGNORECASE):
+    types = r"provider_type|\bmock\b" if suffix in (".js", ".ts", ".tsx", ".html") else r"(?!)"
+    for match in (*named(code), *QUOTED.finditer(code), *re.finditer(types, code, re.IGNORECASE)):
         yield code.count("\n", 0, match.start()) + 1, match[match.lastindex or 0]
 
 
@@ -124,7 +144,7 @@ def names_in_commands(text: str) -> Iterator[tuple[int, str]]:
         if command := re.match(r"[\w-]+", line):
             has = ABILITIES.get(command[0], lambda crowd: None)
             able = {type(crowd).__module__.split(".")[2] for crowd in crowds() if has(crowd) is not None}
-        for match in (*SITES.finditer(line), *PLACE.finditer(line)):
+        for match in named(line):
             if not able & homes(match[match.lastindex or 0]):
                 yield number, match[match.lastindex or 0]
 
@@ -152,7 +172,7 @@ def found() -> Iterator[tuple[str, int, str]]:
 
 
 def _is_other_code(path: Path) -> bool:
-    made = {"node_modules", "dist", "new_dist"} & set(path.parts)
+    made = {"node_modules", "dist", "new_dist"} & set(path.parts) or path.match("viewer/static/*")
     of_tests = path.match("*.test.*") or "test" in path.parts
     return any(path.suffix in suffixes for suffixes in COMMENTS) and not made and not of_tests
 
@@ -188,6 +208,15 @@ def test_nobody_imports_a_crowds_folder() -> None:
         '"""Of SONA\'s students."""\n',
         'words = "HITs may still be there"\n',
         "text = 'Amazon Mechanical Turk'\n",
+        "prolific_study = None\n",
+        "def of_sona_students() -> None: ...\n",
+        "class ProlificStudy: ...\n",
+        "ids = askTolokaFor(HIT_ID)\n",
+        'export = "prolific_export.csv"\n',
+        'places = "x local".split()\n',
+        'is_here = place.upper() == "LOCAL"\n',
+        'place = u"local"\n',
+        'is_theirs = "invitations" in type(crowd).__module__\n',
     ],
 )
 def test_the_guard_sees_what_is_planted(planted: str) -> None:
@@ -219,6 +248,11 @@ def test_the_guard_sees_an_import(planted: str) -> None:
         ("ask: look at Prolific\n", ".yaml"),
         ("SELECT 1 WHERE provider_type = 'mturk'\n", ".sql"),
         ("<p>{# here #} on MTurk</p>\n", ".html"),
+        ("if (place === 'local') {\n", ".ts"),
+        ("const prolificPid = query.get(key);\n", ".ts"),
+        ("  - place: 'link'\n", ".yaml"),
+        ("sona_id: 1\n", ".yaml"),
+        ("SELECT 1 WHERE type IN ('x', 'mock')\n", ".sql"),
     ],
 )
 def test_the_guard_sees_what_is_planted_elsewhere(planted: str, suffix: str) -> None:
@@ -229,11 +263,22 @@ def test_the_guard_sees_what_is_planted_in_help() -> None:
     planted = (
         "returned:\n  help: Of Prolific.\nreport:\n  help: |\n    Of SONA.\ninvite:\n  help: place=link, place=mturk\n"
     )
-    assert list(names_in_commands(planted)) == [(2, "Prolific"), (5, "SONA"), (7, "mturk"), (7, "mturk")]
+    assert list(names_in_commands(planted)) == [(2, "Prolific"), (5, "SONA"), (7, "mturk")]
 
 
-@pytest.mark.parametrize("innocent", ['persona = "a persona"\n', 'words = "Open the link"\n', 'x = "a hit"  # MTurk\n'])
+@pytest.mark.parametrize(
+    "innocent",
+    [
+        'persona = "a persona"\n',
+        'words = "Open the link"\n',
+        'words = "a local link".format()\n',
+        "local_link = is_mock(link)\n",
+        "hits = by_persona_id\n",
+        'x = "a hit"  # MTurk\n',
+    ],
+)
 def test_the_guard_leaves_other_words_alone(innocent: str) -> None:
     assert not list(names_in(innocent))
     assert not list(imports_in("from mephisto_tasks.crowds.registry import crowds\n", {*FOLDERS, "link"}))
-    assert not list(names_in_other("# as MTurk counts\nurl: https://example.org\n", ".yaml"))
+    assert not list(names_in_other("# as MTurk counts\nurl: https://example.org\nsays: a local link\n", ".yaml"))
+    assert not list(names_in_other("const link = mocks(local);\n", ".ts"))

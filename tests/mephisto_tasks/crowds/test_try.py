@@ -102,8 +102,8 @@ def test_functions_folders_and_names_answer(tmp_path: Path, monkeypatch: pytest.
     for name in ("my-bot.py", "mine.py", "eliza.py"):
         Path(name).write_text(REPLY + REPLY.replace("reply", "answer").replace("heard", "noted"))
     assert answered("my-bot.py") == ("my_bot", "I have heard 1 lines.")
-    assert answered(str(tmp_path / "my-bot.py:answer")) == ("my_bot", "I have noted 1 lines.")
-    assert answered("mine:answer") == ("mine", "I have noted 1 lines.")
+    assert answered(str(tmp_path / "my-bot.py:answer")) == ("answer", "I have noted 1 lines.")
+    assert answered("mine:answer") == ("answer", "I have noted 1 lines.")
     assert answered("./eliza.py")[0] == "eliza_tried"
     assert answered("eliza")[0] == "eliza"
 

@@ -20,7 +20,9 @@ from mephisto_tasks.control.snapshot import (
     Inside,
     Left,
     PausedNow,
+    Presence,
     Snapshot,
+    Visit,
     one_line,
     write_snapshot,
 )
@@ -36,6 +38,17 @@ from parlai_humaneval.schema.records import ModelHealth
 TASK = "watched"
 VARIED = [[1], [1, 2], [], [2], [1], [2]]
 NOW = START + 2_000
+
+
+def test_who_came_back_has_not_left_early() -> None:
+    """Guards whoever counts drop-outs: of two who were away too long, one comes back and ends what they began."""
+    presence = Presence()
+    for worker in ("ann", "ben"):
+        away = presence.enter(Visit(worker, "task", simulated=False, step="message"))
+        presence.leave(away, "left")
+    assert presence.door().left == [Left(phase="task", step="message", count=2)]
+    presence.leave(presence.enter(Visit("ann", "task", simulated=False)), "done")
+    assert presence.door().left == [Left(phase="task", step="message", count=1)]
 
 
 def test_a_dialogue_that_ends_by_a_model_is_one_error() -> None:

@@ -47,7 +47,7 @@ def test_who_only_practised(tmp_path: Path) -> None:
     study.add(TASK, "ann", whole("a"))
     study.practise(TASK, "cyd", 60)
     header, _, cyd, *_ = pay(study.data_dir, "--practice", "0.50").stdout.split("\n")
-    assert header.split()[:3] == ["worker", "complete", "practice"]
+    assert header.split()[:3] == ["rater", "complete", "practice"]
     assert cyd.split()[1:] == ["only", "1.0", "$0.50", "$0.00", "$30.00"]
     assert as_json(study.data_dir)["workers"][1]["due"] == "0.00"
 

@@ -142,9 +142,18 @@ def test_who_is_promised_no_pay_reads_of_none(path: Path, others: frozenset[str]
     words = told(read(path, others | {"unpaid"})).replace(read(path, NONE).pay, "").replace("three dollars", "")
     lines = [line for line in words.split("\n") if re.search(r"\bpaid\b|\bpay\b", line)]
     assert [
-        line for line in lines if line not in ("The pay is .", "Do not talk about this task or the pay in the chat.")
+        line
+        for line in lines
+        if line not in ("You will be paid .", "Do not talk about this task or the pay in the chat.")
     ] == []
     assert "breaks on our side" in words
+
+
+def test_who_is_promised_no_pay_has_no_task_to_return(path: Path) -> None:
+    """Friends who help opened a link: they only close the page."""
+    words = told(read(path, {"unpaid", "practice"}))
+    assert "return the task" not in words.lower()
+    assert "Just close the page" in words
 
 
 @pytest.mark.parametrize("part", ["preview", "instructions"])

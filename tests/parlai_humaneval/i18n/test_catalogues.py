@@ -12,7 +12,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
 from mephisto_tasks.adapter.client_io import GENERIC_REASONS
-from mephisto_tasks.admission.visits import RETURN_THE_TASK, instead_of_returning
+from mephisto_tasks.admission.visits import RETURN_THE_TASK, instead_of_returning, only_closing
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.task import APART, ConfigError, read_config
 from mephisto_tasks.session.study import AWAY, UnitWords, filled
@@ -92,6 +92,15 @@ def test_nobody_is_asked_in_their_language_to_return_what_others_are_not(tag: st
         said = instead_of_returning(filled(AWAY[1], UnitWords()), t("close this page"))
         assert t(RETURN_THE_TASK) not in said
         assert t("close this page") in said
+
+
+@pytest.mark.parametrize("tag", tags())
+def test_who_was_away_and_has_nothing_to_return_is_only_asked_to_reload(tag: str) -> None:
+    """Guards the way to continue, which is not to close the page."""
+    with speaking(language(tag)):
+        said = only_closing(filled(AWAY[1], UnitWords()))
+        assert re.search("reload this page[.]$|重新加载本页面。$", said)
+        assert t("close this page") not in said
 
 
 @pytest.mark.parametrize("tag", TRANSLATED)
@@ -179,3 +188,8 @@ def _write(folder: Path, tag: str, words: dict[str, str]) -> None:
         made.add(english, other)
     with (folder / f"{tag}.po").open("wb") as file:
         write_po(file, made)
+
+
+def test_a_language_that_there_is_not_is_told_how_to_add_it() -> None:
+    with pytest.raises(DataError, match=r"put a file xx\.po in the folder of languages_dir"):
+        language("xx")

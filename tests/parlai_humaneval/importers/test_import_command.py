@@ -416,7 +416,7 @@ def test_answers_given_again_count_as_asked(command, tmp_path: Path, repeats: st
         parts.append(write(tmp_path / str(number), rows))
     shown = command("--from", "tables", *parts, *arguments, "--force")
     assert shown.exit_code == 0, shown.stderr
-    assert "1 answer was given again by the same worker" in shown.stdout
+    assert "1 answer was given again by the same rater" in shown.stdout
     pd.testing.assert_frame_equal(read_tables(command.out).comparisons, read.comparisons)
 
 

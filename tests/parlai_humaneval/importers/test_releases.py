@@ -494,7 +494,7 @@ def test_a_field_is_named_in_words(field: Any, words: str) -> None:
 def test_addresses_in_a_log_of_the_arenas_server_are_pseudonyms(command) -> None:
     """Guards raters who are known by their address alone."""
     done = command(*paths_of("fastchat_server_log.jsonl"))
-    assert "only the first message and the two replies to it are kept" in done.stdout
+    assert "only the first message of each chat and its two replies are kept" in done.stdout
     votes = read_tables(command.out).comparisons
     assert not {name for name in votes if votes[name].astype(str).str.contains("203.0.113", regex=False).any()}
     assert votes["both_bad"].fillna(0).sum() == 1

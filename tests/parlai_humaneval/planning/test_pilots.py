@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from parlai_humaneval.cli import main
 from parlai_humaneval.planning.inputs import ICC, PlanError, ask
-from parlai_humaneval.planning.pilot import pilot_of, with_pilot
+from parlai_humaneval.planning.pilot import pilot_of, read_pilot, with_pilot
 from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.planning.power import dialogue_icc
 from parlai_humaneval.statistics.core.clustering_effects import variance_components
@@ -398,3 +398,13 @@ def test_few_raters_or_one_rating_of_each_are_said(tmp_path: Path) -> None:
         asked = ask(gap=0.2, **pilot.question())
         notes = with_pilot(plan_study(asked), asked, pilot, {}).notes
         assert any(words in note for note in notes)
+
+
+def test_what_is_wrong_with_a_pilots_table_keeps_its_advice(tmp_path: Path) -> None:
+    table = tmp_path / "comparisons.csv"
+    table.write_bytes("model\nré\n".encode("latin-1"))
+    with pytest.raises(PlanError, match="not text") as refused:
+        read_pilot(table)
+    (problem,) = refused.value.problems
+    assert problem.where == f"--pilot {table}: {table}, line 2"
+    assert problem.try_[0].startswith("save it")

@@ -149,6 +149,8 @@ def test_plan_in_a_file(tmp_path: Path) -> None:
         ("--technique sata --gap 0.5 --discordance 0.4", "more often than the answers do"),
         ("--technique sata --shares a,b", "54,53,48,35"),
         ("--technique telepathy --gap 0.1", "pw_turn"),
+        ("--technique sata --gap 0.1 --setting x", "try: choose one of: sata_random, "),
+        ("--technique pw_turn --gap 0.1 --setting x", "try: leave --setting out"),
         ("--technique sata --gap 0.1 --baseline 0.3", "--baseline is for single_model, not for sata"),
         (
             "--technique pw_turn --gap 0.1 --reuse 3",

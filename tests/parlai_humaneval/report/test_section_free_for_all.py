@@ -160,7 +160,7 @@ def test_points_ranks_and_ties_by_hand():
     assert [rows[model]["mean_rank"] for model in "abc"] == [1, 1.5, 3]
     assert (rows["a"]["point_share"], rows["a"]["turns"]) == (pytest.approx(3 / 5), 5)
     assert section.groups[0].tied_dialogues == 1
-    assert any("Several models share the first rank in 1 dialogue." in text for text in section.remarks)
+    assert any("Several models tie for first place in 1 dialogue." in text for text in section.remarks)
 
 
 def test_points_sum_to_the_turns():

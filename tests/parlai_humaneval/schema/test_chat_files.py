@@ -254,9 +254,7 @@ def test_answers_to_the_same_question_are_compared(tmp_path: Path) -> None:
     same = read(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
     assert items(same) == [("alpha0", "beta1"), ("alpha1", "beta0")]
     assert len(items(same, "any")) == len(items(same, wanted=3)) == 4
-    with pytest.raises(
-        NotEnough, match=r"only 2 pairings have the same beginning.*judgements_per_group=2 .*pairing=any"
-    ):
+    with pytest.raises(NotEnough, match=r"the same beginning in only 2.*judgements_per_group=2 .*pairing=any"):
         items(same, "same_start", wanted=3)
     rows = [*answers("alpha", ["Rain?", "Rome?"]), *answers("beta", ["Rome?", "Tea?"])]
     other = read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, rows)))

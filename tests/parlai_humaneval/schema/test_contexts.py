@@ -152,7 +152,7 @@ def test_one_word_chooses_the_format(put: Put) -> None:
     assert load_contexts("jsonl", put({**OWN, "opening": [["bot", "Hi!"]]}))[0].opening == [("bot", "Hi!")]
     with pytest.raises(DataError, match="bst is not packaged; name its file"):
         load_contexts("bst")
-    with pytest.raises(DataError, match="no such kind “personachat”; expected one of bst, convai2, jsonl"):
+    with pytest.raises(DataError, match="no such kind “personachat”; choose one of bst, convai2, jsonl"):
         load_contexts("personachat", put([]))  # type: ignore[arg-type]  # a name from a configuration is not checked by mypy
 
 

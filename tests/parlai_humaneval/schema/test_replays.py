@@ -85,7 +85,8 @@ def test_whole_dialogues_need_no_rating() -> None:
 
 def test_too_few_are_told_with_numbers() -> None:
     with pytest.raises(
-        NotEnough, match=r"sample of 60 was requested, but there are 3 rated dialogues; ask for 3 or fewer"
+        NotEnough,
+        match=r"sample of 60 rated dialogues was requested, but the number available is 3; ask for 3 or fewer",
     ):
         replay_items(rated(3), 1, sample=60, seed=0)
     with pytest.raises(NotEnough, match="no rated dialogues"):

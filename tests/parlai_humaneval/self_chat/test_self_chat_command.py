@@ -116,7 +116,7 @@ def test_parlais_script_takes_one_model_with_parlais_options(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["--models", "eliza"], "name a folder for the dialogues"),
+        (["--models", "eliza"], "no folder for the dialogues"),
         (["--outdir", "{}"], "name the models of the zoo"),
         (["--outdir", "{}", "--models", "eliza", "-m", "repeat_query"], "not both"),
         (["--outdir", "{}", "--models", "eliza", "--num-self-chats", "0"], "num_dialogues"),

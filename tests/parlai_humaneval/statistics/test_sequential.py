@@ -59,7 +59,7 @@ def test_nothing_tried_is_no_evidence():
         (lambda: e_values([1, float("nan")]), "0 and 1"),
         (lambda: e_values([1], 0.5, weight=0), "weight"),
         (lambda: t_p_values([1.0, float("nan")], [True, False]), "missing"),
-        (lambda: t_p_values([1.0], [True, False]), "equally long"),
+        (lambda: t_p_values([1.0], [True, False]), "same length"),
     ],
 )
 def test_what_cannot_be_used_is_refused(call, words):

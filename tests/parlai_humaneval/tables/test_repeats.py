@@ -75,7 +75,7 @@ def test_numbers_and_own_names(whole):
     assert kept["dialogue_id"].tolist()[::2] == [dialogue, f"{dialogue} (answer 2)", f"{dialogue} (answer 3)"]
     assert dialogue_ids(kept).tolist() == frame["dialogue_id"].tolist()
     assert (told.answers, told.more_rows, told.copies) == (1, 4, 4)
-    assert "1 answer was given again by the same worker" in told.words
+    assert "1 answer was given again by the same rater" in told.words
     assert "identical to another row in every cell" in told.words
     assert "1 row is identical to another" in replace(told, copies=1).words
     assert "(1 more row, numbered" in replace(told, more_rows=1).words
@@ -145,5 +145,5 @@ def test_records_of_one_id():
 def test_other_words_are_refused(tmp_path, whole):
     """A misspelt word is an error, and is not taken for “last”."""
     write_tables(whole, tmp_path)
-    with pytest.raises(ValueError, match="repeats 'foo': expected one of keep, first, last"):
+    with pytest.raises(ValueError, match="repeats: cannot be 'foo'"):
         read_tables(tmp_path, repeats="foo")

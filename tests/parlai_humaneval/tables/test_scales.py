@@ -94,7 +94,7 @@ def test_workers_on_two_scales_are_refused(tmp_path):
     frame = ratings({"fluent": (20, 100), "fun": (20, 100)})
     short = frame["worker_id"] < "w3"
     frame.loc[short, "value"] = 1 + np.arange(short.sum()) % 5
-    with pytest.raises(TableError, match="every rating of worker 'w0' is 10 or less"):
+    with pytest.raises(TableError, match="every rating of rater 'w0' is 10 or less"):
         read_tables(saved(tmp_path, frame))
 
 

@@ -278,9 +278,9 @@ def test_the_file_is_named(tmp_path, name: str, content: str, words: str):
 def test_another_encoding_is_told_how_to_save(tmp_path, name: str):
     """A spreadsheet's CSV is often in Latin-1."""
     (tmp_path / name).write_bytes("model\nré\n".encode("latin-1"))
-    with pytest.raises(TableError, match=r"is not UTF-8 .*save it as UTF-8") as error:
+    with pytest.raises(TableError, match="is not text in UTF-8") as error:
         read_tables(tmp_path)
-    assert str(tmp_path / name) in str(error.value)
+    assert error.value.where == f"{tmp_path / name}, line 2"
 
 
 def test_a_contradiction_is_no_copy():

@@ -25,7 +25,7 @@ export function Refused({ title, refusal, unit, practice }: RefusedProps) {
         <a className={`${button.button} ${button.main} ${styles.link}`} href="./">
           {t("Go to the current study")}
         </a>
-      ) : (
+      ) : (unit !== null || !refusal.reason.includes(t("close this page"))) && (
         <p>
           {unit === null
             ? t("You can close this page.")

@@ -175,6 +175,12 @@ describe("Refused", () => {
     expect(await axeViolations()).toEqual([]);
   });
 
+  it("says once that the page can be closed", () => {
+    const asked = { ...NOT_PASSED, reason: "There is no penalty. Please close this page." };
+    render(<Refused title="Chat" refusal={asked} unit={null} practice />);
+    expect(screen.getAllByText(/close this page/)).toHaveLength(1);
+  });
+
   it("ends the practice for whom it comes from there", () => {
     render(<Refused title="Chat" refusal={NOT_PASSED} unit={null} practice />);
     expect(screen.getByRole("heading", { name: "The practice ends here" })).toBeVisible();

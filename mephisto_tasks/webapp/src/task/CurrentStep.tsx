@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef } from "react";
 import type { TaskSession } from "../session/session";
 import type { View } from "../session/view";
+import { useListener } from "../ui/useListener";
 import { answerableStepId, type PageState, type Step, stepInView } from "../wire/state";
 import { DockNotice } from "./Dock";
 import { atBeginning, type Item } from "./item";
@@ -49,9 +50,20 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
   const arrived = useRef<string | null>(null);
   const read = useRef(0);
   const shown = useRef<Step["kind"] | null>(null);
+  // Replies that grow are followed until one moves the page oneself.
+  const grown = waiting === null ? 0 : state.version;
+  const grew = useRef(0);
+  const moved = useRef(false);
+  const move = () => (moved.current = true);
+  useListener("wheel", move);
+  useListener("pointerdown", move);
+  useListener("keydown", move);
 
   useLayoutEffect(() => {
     const again = arrived.current === stepKey;
+    moved.current &&= again;
+    const stays = moved.current && grew.current !== grown;
+    grew.current = grown;
     const before = shown.current;
     shown.current = step.kind;
     const newItem = item.number > 0 && read.current !== item.number;
@@ -59,13 +71,13 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
     read.current = item.number;
     if (newItem || (fromTop && !again)) {
       showTop();
-    } else if (!withPanels || document.querySelector("[data-docked]") === null) {
+    } else if (!stays && (!withPanels || document.querySelector("[data-docked]") === null)) {
       // Beneath finished dialogues a docked step is in sight wherever one reads.
       // Replies are new after a wait, and to a page that was only just opened, or was loaded again.
       const from = step.kind === "message" && (before === "wait" || before === null) ? whatIsNew() : null;
       bringIntoView(from ?? top.current, bottom.current, step.kind === "rate" ? ITS_END : 0);
     }
-  }, [stepKey, step.kind, fromTop, withPanels, item.number, notice?.text, notice?.level, delivery.kind]);
+  }, [stepKey, step.kind, fromTop, withPanels, item.number, notice?.text, notice?.level, delivery.kind, grown]);
 
   // The version is the key, so that the same refusal twice is said twice.
   const said = notice && !noticeFirst(state, item) ? <NoticeBox key={state.version} notice={notice} /> : null;

@@ -11,15 +11,19 @@ const NEAR_PX = 96;
  * one reads, and a way to the other. Nothing is hidden, so that a search, a screen reader and scrolling come to both.
  *
  * A tab's number is the `data-tab` of what it stands for; of several it leads to the last. Back in a long conversation one is
- * where one left it.
+ * where one left it. At the end of the page, where it cannot scroll any further, the mark is at the tab that was chosen.
  */
 export function Tabs({ names }: { names: readonly string[] }) {
   const [here, setHere] = useState(0);
   const left = useRef(new Map<Element, number>());
+  const led = useRef<Element>(null);
   const look = useCallback(() => {
     const line = scrollEdge() + NEAR_PX;
-    const begun = parts().filter((part) => part.getBoundingClientRect().top <= line);
-    setHere(Number(begun.at(-1)?.dataset.tab ?? 0));
+    const all = parts();
+    const begun = all.filter((part) => part.getBoundingClientRect().top <= line).length - 1;
+    const atEnd = window.scrollY + window.innerHeight > document.documentElement.scrollHeight - 2;
+    const chosen = atEnd ? all.findIndex((part) => part === led.current) : -1;
+    setHere(Number(all[Math.max(begun, chosen)]?.dataset.tab ?? 0));
   }, []);
   useLook(look);
   const go = (event: MouseEvent, index: number) => {
@@ -36,6 +40,8 @@ export function Tabs({ names }: { names: readonly string[] }) {
     }
     target.scrollIntoView({ block: "start" });
     window.scrollBy({ top: depth });
+    led.current = target;
+    look();
   };
   return (
     <nav className={styles.tabs} aria-label={t("What to compare")} data-stick="tabs">

@@ -136,7 +136,7 @@ def _check_at_once(entry: Technique, models: str | None, port: int, chosen: tupl
     from mephisto_tasks.config.files import check_models
     from parlai_humaneval.models.zoo.files import check_trained
 
-    check_port(check_settings(entry.name, chosen), chosen, port)
+    check_port(check_settings(entry.name, chosen), chosen, port=port)
     check_trained(check_models(entry, chosen, [name.strip() for name in (models or "").split(",") if name.strip()]))
 
 
@@ -196,10 +196,8 @@ def simulate(
             if stop.is_set() or run.study.remaining == 0:
                 break
             if len(turned_away) == len(outcomes):
-                raise CommandError(
-                    f"{len(turned_away)} of {len(outcomes)} simulated raters could not finish: "
-                    f"{turned_away[0].refused or turned_away[0].stopped}"
-                )
+                why = turned_away[0].refused or turned_away[0].stopped
+                raise CommandError(f"{len(turned_away)} of {len(outcomes)} simulated raters could not finish: {why}")
 
 
 def tell_more(run: RunningStudy) -> None:
@@ -238,7 +236,7 @@ def try_model(
             raise WrongUsage(worded(__file__, "for_launch", setting=setting))
     common.not_twice({"turns": turns}, overrides)
     if chosen:
-        check_port(check_settings(task, chosen), chosen, port, host)
+        check_port(check_settings(task, chosen), chosen, port=port, hostname=host)
     else:
         from mephisto_tasks.server.thread import listen
 

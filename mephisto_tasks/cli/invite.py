@@ -210,6 +210,7 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
     from mephisto_tasks.crowds.registry import crowd_of, invited_place
     from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere
     from mephisto_tasks.storage.results import stored_runs
+    from parlai_humaneval.i18n.translate import worded
 
     if url is not None:
         if not is_web_address(url):
@@ -221,11 +222,8 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         return url
     running, place = running_url(data_dir, task_name), invited_place()
     if running is None:
-        raise CommandError(
-            f"task {task_name!r} is not running from {data_dir}, so its address is unknown",
-            misspelt=misspelt(task_name, _launched_tasks(data_dir)),
-            try_=f"launch it (with place={place}) and invite people then, or add --url https://study.example.org",
-        )
+        problem = worded(__file__, "not_running", task_name=task_name, data_dir=data_dir, place=place)
+        raise CommandError(problem, misspelt=misspelt(task_name, _launched_tasks(data_dir)))
     runs = stored_runs(data_dir, task_name)
     provider = runs[0].provider if runs else None
     if provider is None or crowd_of(provider).invitations(data_dir, task_name) is None:

@@ -35,6 +35,7 @@ from parlai_humaneval.techniques.registry import technique, techniques
 if TYPE_CHECKING:
     from mephisto_tasks.config.task import ArchitectSettings
     from mephisto_tasks.crowds.crowd import Agree, Crowd
+    from mephisto_tasks.launch.config import Takes
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import RunningStudy
     from mephisto_tasks.payments.policy import Quote
@@ -123,15 +124,12 @@ def launch(
             raise WrongUsage(worded(__file__, "technique_first", task=task, options=options))
     entry = technique(task)
     if not (list_confs or list_settings):
+        split_settings(chosen)  # files that are not there are told before the models in them
         check_models(entry, chosen)
-        server = check_settings(task, chosen, to_launch=True)
-        if only_total:
-            from mephisto_tasks.launch.config import crowds_first
-
-            _check_paid(crowds_first(*split_settings(chosen)))
-        elif not any_running(data_dir):  # else it may be told of changes
-            check_port(server)
+        server = check_settings(task, chosen, _check_paid if only_total else bool)
         if not only_total:
+            if not any_running(data_dir):  # else it may be told of changes
+                check_port(server)
             click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
     with options.waiting_for(options.LOADING), collector_off():
         from mephisto_tasks.cli.steer import change_running
@@ -154,7 +152,7 @@ def launch(
         config = settings.compose_config(task, conf, overrides)
     crowd = crowd_in(config)
     if only_total:
-        _check_paid([crowd])
+        _check_paid(crowd)
     task_name = str(config.mephisto.task.task_name)
     if data_dir.is_dir() and is_alive(data_dir, task_name) and not only_total:
         change_running(task, settings_of(config), data_dir, task_name, yes)
@@ -184,16 +182,14 @@ def launch(
         raise click.exceptions.Exit(1)
 
 
-def _check_paid(of_place: Sequence[Crowd]) -> None:
-    """Refuse ``--total`` where none of the crowds has a price."""
+def _check_paid(crowd: Crowd) -> None:
+    """Refuse ``--total`` where the crowd has no price."""
     from mephisto_tasks.crowds.registry import crowds
 
-    if of_place and not any(crowd.market.has_price for crowd in of_place):
+    if not crowd.market.has_price:
         paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
-        raise WrongUsage(
-            "`--total` works only with a crowd that you pay",
-            try_=f"add {' or '.join(paid)}" if paid else "leave it out, because this launch pays no site",
-        )
+        advice = f"add {' or '.join(paid)}" if paid else "leave it out, because this launch pays no site"
+        raise WrongUsage("`--total` works only with a crowd that you pay", try_=advice)
 
 
 def show_total(as_json: bool, total: Quote) -> None:
@@ -253,26 +249,23 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     return conf, [s for s in settings if not s.startswith("conf=")]
 
 
-def check_settings(task: str, chosen: tuple[str, ...], *, to_launch: bool = False) -> ArchitectSettings | None:
+def check_settings(task: str, chosen: tuple[str, ...], takes: Takes | None = None) -> ArchitectSettings | None:
     """Say what is wrong with settings, before seconds of imports; as :func:`check_first` does. Raises ConfigError."""
     conf, overrides = split_settings(chosen)
     with collector_off():
         from mephisto_tasks.launch.config import check_first
-    return check_first(task, conf, overrides, to_launch=to_launch)
+    return check_first(task, conf, overrides, takes)
 
 
-def check_port(
-    server: ArchitectSettings | None, chosen: Sequence[str] = (), port: int | None = None, host: str | None = None
-) -> None:
-    """Raises PortInUse; ``port``, ``host``: of the command's options, above which is what was typed as a setting."""
-    if server is None:
-        return
-    from mephisto_tasks.server.thread import listen
+def check_port(server: ArchitectSettings | None, chosen: Sequence[str] = (), **options: Any) -> None:
+    """Raises PortInUse; ``options``: the command's ``port`` and ``hostname``, unless they were typed as settings."""
+    if server is not None:
+        from mephisto_tasks.server.thread import listen
 
-    typed = {name_of(word).rpartition(".")[2] for word in chosen}
-    at = server.hostname if host is None or "hostname" in typed else host
-    is_setting = port is None or "port" in typed
-    listen(at, server.port if port is None or is_setting else port, "port=…" if is_setting else "--port …").close()
+        for name in {name_of(word).rpartition(".")[2] for word in chosen} & set(options):
+            del options[name]
+        at = {"hostname": server.hostname, "port": server.port, **options}
+        listen(at["hostname"], at["port"], "--port …" if "port" in options else "port=…").close()
 
 
 def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:

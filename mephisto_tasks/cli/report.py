@@ -68,11 +68,10 @@ def report(
         return
     if folder is not None:
         _only_tables(folder, tasks, exclude, exclude_scope, everywhere)
-    else:
+    for task in tasks:  # none where there are tables
         from mephisto_tasks.storage.results import check_task
 
-        for task in tasks:
-            check_task(data_dir, task)
+        check_task(data_dir, task)
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
         from mephisto_tasks.cli.report_documents import Wanted
         from mephisto_tasks.storage.logs import note_written

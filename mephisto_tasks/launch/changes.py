@@ -13,6 +13,7 @@ from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.storage.results import Settings
 from parlai_humaneval.allocation.groups import units_needed
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.statistics.core.formatting import counted
 
 
@@ -96,14 +97,8 @@ def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) 
     was, is_ = ("not set" if value in (None, "", []) else f"{value!r}" for value in (before, now))
     what = f"{short_name(_FULL + name)} is {was} in the running launch of {task_name!r} and {is_} here"
     if name in _OF_THE_RULE:
-        return ConfigError(
-            f"{what}: the rule that ends a study cannot change once it has begun, as its error rates would no longer hold",
-            try_="leave it unchanged, or begin another study: task_name=…",
-        )
-    return ConfigError(
-        f"{what}: a running launch cannot change that",
-        try_="stop it and launch again (it continues with its counts), or give the new launch a different task_name=…",
-    )
+        return ConfigError(worded(__file__, "fixed_rule", what=what))
+    return ConfigError(worded(__file__, "fixed", what=what))
 
 
 def _kept(now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[GroupStatus]:
@@ -131,11 +126,8 @@ def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupSt
     if not isinstance(before, int) or not isinstance(now, int):
         raise _unchangeable(name, before, now, task_name)
     if now < before:
-        raise ConfigError(
-            f"{short_name(_FULL + name)} is {before} in the running launch of {task_name!r} and {now} here: "
-            "it cannot ask for fewer",
-            try_="stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch",
-        )
+        facts = {"short": short_name(_FULL + name), "before": before, "now": now, "task_name": task_name}
+        raise ConfigError(worded(__file__, "fewer", **facts))
     orders = []
     for group in groups:
         wanted = group.asked * now // before if name == _PER_ITEM else now

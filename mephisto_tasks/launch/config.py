@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +39,7 @@ from mephisto_tasks.storage.results import flat
 from parlai_humaneval._util.data_files import not_yaml, read_yaml
 from parlai_humaneval._util.errors import choose_from, misspelt
 from parlai_humaneval.dialogues.sources import PACKAGED
-from parlai_humaneval.i18n.translate import offered
+from parlai_humaneval.i18n.translate import offered, worded
 from parlai_humaneval.materials.consent import load_consent
 from parlai_humaneval.techniques.questions import pair_question
 from parlai_humaneval.techniques.registry import technique, techniques
@@ -107,6 +107,7 @@ class Task(BaseModel, use_attribute_docstrings=True):
 
 
 Section = Literal["task", "architect", "provider"]
+Takes = Callable[["Crowd"], object]  # Raises HumanevalError where a command has no use for the crowd
 WORDS = tuple(Words.model_fields)
 OTHERS: Sequence[str] = read_yaml(Path(__file__).with_name("others.yaml"))
 """Names below ``mephisto`` that Mephisto and our server have, as :func:`check_first` cannot wait for them."""
@@ -156,9 +157,9 @@ def _refuse_missing(needed: Sequence[str], crowd: Crowd, conf: str, overrides: S
     if needed:
         place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
         names = [short_name(key) for key in needed]
-        advice = [f"{status}." for status in [crowd.status()] if status]
-        what = f"conf {conf!r}{place} needs more settings"
-        raise MissingSettings(names, what, try_=[*advice, "add " + " ".join(f"{name}=…" for name in names)])
+        closed, lacking = crowd.status(), " ".join(f"{name}=…" for name in names)
+        advice = [f"{closed}."] * bool(closed) + [f"add {lacking}"]
+        raise MissingSettings(names, f"conf {conf!r}{place} needs more settings", try_=advice)
 
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
@@ -186,10 +187,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     composed = _composed(task, conf, overrides, known)
     missing = [section for section in SECTIONS if OmegaConf.select(composed, f"mephisto.{section}") is None]
     if missing:
-        raise ConfigError(
-            f"conf {conf!r} lacks mephisto.{missing[0]}",
-            try_="start your own file with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
-        )
+        raise ConfigError(worded(__file__, "no_section", conf=conf, section=missing[0]))
     if registered is not None:  # from here on the study goes by what was read, wherever the file is
         composed.mephisto.blueprint.prereg = registered.canonical
     if embedded:
@@ -218,8 +216,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         is_preset = composed.mephisto.blueprint.judgements_per_group == preset["judgements_per_group"]
         composed.mephisto.blueprint.keep_pairs = is_preset and not any(name_of(one) == _AMOUNT for one in overrides)
     needed = sorted(key for key in _missing(composed) if not key.endswith(_OPTIONAL))
-    needed += _needed_by_crowd(composed)
-    _refuse_missing(needed, crowd_in(composed), conf, overrides)
+    _refuse_missing([*needed, *_needed_by_crowd(composed)], crowd_in(composed), conf, overrides)
     composed.mephisto.task.task_reward = composed.mephisto.task.task_reward  # a number in what Mephisto stores
     _check_bounds(composed, task)
     _check_address(composed)
@@ -251,10 +248,9 @@ def _line_of(override: str, of_file: ShortConf | None) -> str:
     return of_file.where(name_of(override)) if of_file is not None and override in of_file.overrides else ""
 
 
-def check_first(task: str, conf: str, overrides: Sequence[str], *, to_launch: bool = False) -> ArchitectSettings | None:
-    """Check single settings, before Mephisto and ParlAI are loaded, and ``to_launch`` what the place needs; what only
-    shows when all are there is left to :func:`compose_config`. Where it will listen, None if that is not known yet. Raises
-    HumanevalError."""
+def check_first(task: str, conf: str, overrides: Sequence[str], takes: Takes | None = None) -> ArchitectSettings | None:
+    """Check single settings, before Mephisto and ParlAI are loaded, and if ``takes`` accepts the crowd, what it needs; the
+    rest is left to :func:`compose_config`. Where it will listen, None if that is not known yet. Raises HumanevalError."""
     of_file = read_short_conf(conf)
     if of_file is not None:
         of_file.check_technique(task)
@@ -302,32 +298,23 @@ def check_first(task: str, conf: str, overrides: Sequence[str], *, to_launch: bo
         load_consent(Path(str(file)).expanduser())
     is_here = {"server=here"}.issuperset(override for override in full if name_of(override) == "server")
     is_plain = is_here and (conf if of_file is None else of_file.conf) == PLAIN_CONF and not _wants_embedded(overrides)
-    if to_launch and is_plain and not any("${" in one or one.startswith(("~", BLUEPRINT + "prereg")) for one in full):
-        _check_place(task, full, typed)
+    if takes and is_plain and not any("${" in one or one.startswith(("~", BLUEPRINT + "prereg")) for one in full):
+        _check_place(task, full, typed, takes)
     return ArchitectSettings.model_validate(given["architect"]) if is_here else None
 
 
-def crowds_first(conf: str, overrides: Sequence[str]) -> list[Crowd]:
-    """The crowds of the place, those that differ by other settings too; none where only the conf says the place."""
-    of_file = read_short_conf(conf)
-    if of_file is not None:
-        conf, overrides = of_file.conf, [*of_file.overrides, *overrides]
-    typed = [override.partition("=")[2] for override in overrides if name_of(override) == "place"]
-    place = typed[-1] if typed else default_place() if conf == PLAIN_CONF else None
-    return [crowd for crowd in crowds() if crowd.place == place]
-
-
-def _check_place(task: str, overrides: Sequence[str], typed: DictConfig) -> None:
+def _check_place(task: str, overrides: Sequence[str], typed: DictConfig, takes: Takes) -> None:
     """Raises MissingSettings where the place needs settings that neither were typed nor are in the plain conf."""
-    of_place = crowds_first(PLAIN_CONF, overrides)
-    files = ("base.yaml", f"{PLAIN_CONF}.yaml", f"place/{of_place[0].place}.yaml")
+    place = {name_of(one): one.partition("=")[2] for one in overrides}.get("place", default_place())
+    files = ("base.yaml", f"{PLAIN_CONF}.yaml", f"place/{place}.yaml")
     paths = [path for file in files for folder in _folders(task) if (path := folder / file).is_file()]
     architect = {"_architect_type": ARCHITECT_TYPE, "public_url": ""}
     beneath: dict[str, Any] = {"architect": architect, "blueprint": {"models": [], "groups": []}, "provider": {}}
     config: Any = OmegaConf.merge({"mephisto": beneath}, *map(read_yaml, paths), typed)
     provider = config.mephisto.provider
     given = {name: provider[name] for name in provider if not OmegaConf.is_missing(provider, name)}
-    crowd = next(crowd for crowd in of_place if crowd.takes(given))
+    crowd = next(crowd for crowd in crowds() if crowd.place == place and crowd.takes(given))
+    takes(crowd)
     provider._provider_type = crowd.provider_type
     needed = [f"{ROOT}provider.{name}" for name in provider if OmegaConf.is_missing(provider, name)]
     _refuse_missing([*needed, *_needed_by_crowd(config)], crowd, PLAIN_CONF, overrides)
@@ -396,11 +383,7 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
         try:
             parser.parse_override(_letter_by_letter(override))
         except HydraException:
-            return ConfigError(
-                f"{short_name(override)} cannot be read",
-                try_="close all brackets. If the value has characters other than letters, digits and _ - . : /, put "
-                "it in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
-            )
+            return ConfigError(worded(__file__, "unreadable", short=short_name(override)))
     said = " ".join(str(error).strip().splitlines()[:3])
     why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
     return ConfigError(short_name(f"conf {conf!r}: {said}{why}"))
@@ -536,11 +519,8 @@ def of_another_technique(task: str, name: str) -> ConfigError | None:
     for other, entry in techniques().items():
         if entry.engine != engine and meanings(name, blueprint_names(settings_model(other))):
             whose = "talk to models" if entry.engine == "live" else "judge finished dialogues"
-            return ConfigError(
-                f"{task} has no setting {short_name(name)!r}: techniques in which people {whose} have it, such as "
-                f"{other}",
-                try_=f"see `parlai-humaneval launch {task} --list-settings`",
-            )
+            facts = {"task": task, "short": short_name(name), "whose": whose, "other": other}
+            return ConfigError(worded(__file__, "other_engine", **facts))
     return None
 
 

@@ -35,6 +35,7 @@ from mephisto_tasks.workers.qualifications import fail_who_was_cut_off
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
 from parlai_humaneval._util.terminal import plain_logs
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.materials.consent import Consent, load_consent
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.backends.human import Desk, offered
@@ -194,11 +195,8 @@ def check_dialogues(settings: TaskConfig, data_dir: Path) -> int | None:
     if settings.is_decided:
         check_cap(settings, there)
     elif (settings.judgements_per_group or 0) > possible:
-        raise ConfigError(
-            f"the plan needs {settings.judgements_per_group:,} judgements of each pair, but the dialogues allow {possible:,}"
-            " pairings",
-            try_="add dialogues, or plan for a larger gap",
-        )
+        facts = {"wanted": settings.judgements_per_group, "possible": possible}
+        raise ConfigError(worded(__file__, "few_pairings", **facts))
     return possible
 
 
@@ -295,11 +293,7 @@ def partners_way_in(config: DictConfig, desk: Desk, data_dir: Path, task_name: s
     if not desk.used:
         return None
     if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
-        raise ConfigError(
-            f"a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too",
-            where="mephisto.architect",
-            try_="leave the human model out, or do not change the architect",
-        )
+        raise ConfigError(worded(__file__, "no_partners", architect=ARCHITECT_TYPE), where="mephisto.architect")
     return partners_door(data_dir, task_name, study.languages)
 
 

@@ -26,6 +26,7 @@ from mephisto_tasks.storage.results import PSEUDONYM_KEY, RunSettings, Settings,
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import file_stamp
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.models.backends.human import Desk
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.statistics.core.formatting import counted
@@ -137,14 +138,7 @@ class RunningStudy:
     def raise_if_broken(self) -> None:
         """Raises StudyBroken where the launch ended as units failed in a row."""
         if self.study.broken is not None:
-            failures = self.study.config.stop_after_failures
-            raise StudyBroken(
-                f"stopped after {failures} failed dialogues in a row, the last with: {self.study.broken}",
-                try_=(
-                    "pay their raters",
-                    "fix that (`parlai-humaneval models check … --load` tests a model) and launch again to continue",
-                ),
-            )
+            raise StudyBroken(worded(__file__, "failures", study=self.study))
 
 
 logger = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from mephisto_tasks.server.security import RateLimit, address_of, household
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.i18n.translate import worded
 
 IDLE_S = 60.0
 """How long a connection may be open without a whole request: the head of one that trickles in counts as none."""
@@ -150,14 +151,6 @@ class Handler(web.RequestHandler):
 class PortInUse(HumanevalError, RuntimeError):
     """Another program listens on the port; the message says which option changes it."""
 
-    def __init__(self, host: str, port: int, option: str) -> None:
-        super().__init__(
-            f"Port {port} on {host} is in use by another program, perhaps an earlier launch that still runs",
-            try_=f"end that one, or choose another port (0 takes any free one): {option}",
-        )
-        self.host = host
-        self.port = port
-
 
 class CannotListen(HumanevalError, RuntimeError):
     """The address cannot be listened on at all: a name that does not resolve, or a port that needs rights."""
@@ -179,7 +172,7 @@ def listen(host: str, port: int, option: str = "port=…") -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise PortInUse(host, port, option) from error
+            raise PortInUse(worded(__file__, "in_use", host=host, port=port, option=option)) from error
         what = f"Cannot listen on {host}:{port} ({error.strerror})"
         raise CannotListen(what, try_="set hostname and port") from error
     return listener

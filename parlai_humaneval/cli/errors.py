@@ -43,17 +43,15 @@ class CommandError(HumanevalError, click.ClickException):
         command, program = self.command, self.command.partition(" ")[0]
         what = "\n".join(problem.fact for problem in self.problems)
         advice = [line for problem in self.problems for line in _advice(problem, program, self.typed)]
-        helps = f"{command} --help" if self._is_about_call else ""
-        return what.removesuffix("."), command, "\n".join(dict.fromkeys(advice)) or helps
+        advice = advice or [f"{command} --help"] * self._is_about_call
+        return what.removesuffix("."), command, "\n".join(dict.fromkeys(advice))
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print it on standard error, without codes that a terminal would obey: it may quote a file or a model. Programs
         that read the command's JSON get it there, too."""
         if "--json" in self.typed:
             say_json(dict(zip(_PARTS, self.lines(), strict=True)), indent=None)
-        for name, colour, text in zip(_PARTS, ("red", "cyan", "green"), self.lines(), strict=True):
-            if not text:
-                continue
+        for name, colour, text in filter(all, zip(_PARTS, ("red", "cyan", "green"), self.lines(), strict=True)):
             indented = printable(text).replace("\n", "\n" + " " * 7)
             click.echo(f"{click.style(f'{name:>5}:', fg=colour, bold=True)} {indented}", file=file, err=file is None)
 

@@ -17,7 +17,7 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from typing_extensions import Unpack
 
-from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Parts
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Parts, Problem
 from parlai_humaneval._util.text import seconds_to_wait
 from parlai_humaneval.display.images import IMAGES_FIELD, PICTURE_ALONE, SeenImage, images_in
 from parlai_humaneval.display.text import is_blank
@@ -97,7 +97,7 @@ class OutsideError(HumanevalError, RuntimeError):
 
     def __init__(
         self,
-        what: str | BaseException,
+        what: str | BaseException | Problem,
         *,
         final: bool = False,
         absence: Absence | None = None,

@@ -65,10 +65,8 @@ class OwnFunction:
         if not isinstance(text, str):
             kind = type(text).__name__
             what = "None" if text is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
-            if inspect.isgenerator(text) or inspect.isasyncgen(text):
-                streams = f"{self.name} returned {what}, but functions cannot stream"
-                raise OutsideError(streams, try_="return the whole reply")
-            raise OutsideError(f"{self.name} returned {what}, not a string")
+            streams = inspect.isgenerator(text) or inspect.isasyncgen(text)
+            raise OutsideError(worded(__file__, "streams" if streams else "no_string", name=self.name, what=what))
         return Said(text, images=images)
 
     def failure(self, error: Exception) -> OutsideError:
@@ -182,12 +180,7 @@ def _from_file(path: Path) -> ModuleType:
     """The module in a file, anew once the file has changed. Two files of one name are two modules; what stands beside it
     can be imported by it."""
     if not path.is_file():
-        raise InvalidValue(
-            f"there is no file {path}",
-            where="function",
-            misspelt=nearest_file(path),
-            try_="give its path relative to the zoo file's folder",
-        )
+        raise InvalidValue(worded(__file__, "no_python", path=path), where="function", misspelt=nearest_file(path))
     path = path.resolve()
     name = f"{path.stem}_{hashlib.sha256(f'{path}|{path.stat().st_mtime_ns}'.encode()).hexdigest()[:8]}"
     if name in sys.modules:
@@ -220,11 +213,8 @@ def wanted(function: Callable[..., Any], offered: Mapping[str, object]) -> froze
     try:
         signature.bind([], **{name: offered[name] for name in taken})
     except TypeError as error:
-        raise InvalidValue(
-            f"it must take one argument, the history, but its parameters are {signature} ({error})",
-            where="function",
-            try_=f"let all others be optional, or be named as one of: {', '.join(offered)}",
-        ) from error
+        facts = {"signature": signature, "error": error, "offered": ", ".join(offered)}
+        raise InvalidValue(worded(__file__, "parameters", **facts), where="function") from error
     return taken
 
 

@@ -157,8 +157,7 @@ def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] 
     origin: dict[str, Path] = {}
     for file in files:
         if not file.exists():
-            where_to = f"type its path from {Path.cwd()}, or the whole path"
-            raise ZooError(f"there is no file {file}", misspelt=nearest_file(file), try_=where_to)
+            raise ZooError(f"there is no file {file.absolute()}", misspelt=nearest_file(file))
         data = read_yaml(file, "expected a YAML file of models", ZooError)
         try:
             content = _File.model_validate(data)

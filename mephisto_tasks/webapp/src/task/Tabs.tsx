@@ -22,7 +22,7 @@ export function Tabs({ names }: { names: readonly string[] }) {
     const all = parts();
     const begun = all.filter((part) => part.getBoundingClientRect().top <= line).length - 1;
     const atEnd = window.scrollY + window.innerHeight > document.documentElement.scrollHeight - 2;
-    const chosen = atEnd ? all.findIndex((part) => part === led.current) : -1;
+    const chosen = atEnd ? all.indexOf(led.current as HTMLElement) : -1;
     setHere(Number(all[Math.max(begun, chosen)]?.dataset.tab ?? 0));
   }, []);
   useLook(look);

@@ -82,8 +82,9 @@ export function uncover(element: HTMLElement | null, grown = true): void {
   const above = scrollEdge() + (parseFloat(getComputedStyle(element).scrollMarginTop) || 0);
   const room = dock.getBoundingClientRect().top - above;
   const seen = Math.min(bottom, above + room) - Math.max(top, above);
-  const all = element.parentElement?.getBoundingClientRect();
-  const below = grown && all && all.height <= room && all.bottom > above + room ? element.parentElement?.lastElementChild : null;
+  const parent = element.parentElement;
+  const all = parent?.getBoundingClientRect();
+  const below = grown && all && all.height <= room && all.bottom > above + room ? parent?.lastElementChild : null;
   if (below || seen < Math.min(height, room) / 2 || (grown && height <= room)) {
     (below ?? element).scrollIntoView({ block: "nearest", behavior: calmMotion() ? "auto" : "smooth" });
   }

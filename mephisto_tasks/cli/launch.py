@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from itertools import groupby
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -270,13 +270,9 @@ def check_port(server: ArchitectSettings | None, chosen: Sequence[str] = (), **o
 
 def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
     """The words of a list that a shell took apart at its spaces, where there is one: ``models=[a,`` and ``b]``."""
-    for first, setting in enumerate(settings):
-        if setting.count("[") > setting.count("]"):
-            for last in range(first + 2, len(settings) + 1):
-                words = settings[first:last]
-                if "".join(words).count("[") == "".join(words).count("]"):
-                    return words
-    return ()
+    spans = (settings[first:last] for first, last in combinations(range(len(settings) + 1), 2))
+    begun = (words for words in spans if words[0].count("[") > words[0].count("]"))
+    return next((words for words in begun if "".join(words).count("[") == "".join(words).count("]")), ())
 
 
 def announce(

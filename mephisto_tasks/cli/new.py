@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 BAR = 24  # Letters of the longest bar
 PARTNERS = ("retrieval", "eliza")  # What the only model that is named is compared with
-STUDY = "study.yaml"  # What --out is unless it is given
 MANY = " (separate several by commas)"
 
 
@@ -60,7 +59,7 @@ def new(
     if not 0 < gap < 1:
         raise WrongUsage(f"--gap {gap:g} is not a share between 0 and 1", try_="write ten points as --gap 0.1")
     path = Path(out).expanduser()
-    if path.name != STUDY:  # two files are two studies, which launches tell apart by this name
+    if path.name != "study.yaml":  # two files are two studies, which launches tell apart by this name
         settings.setdefault("task_name", path.stem)
     if models and "models" in settings:
         raise WrongUsage("--model and models=… are the same setting", try_="leave one of them out")

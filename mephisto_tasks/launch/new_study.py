@@ -93,8 +93,7 @@ class Bar(BaseModel):
 
 class Draft(BaseModel):
     """The study as it is now. ``problems``: why a launch would refuse it, each a sentence; ``missing``: settings that the
-    place needs; ``zoo``: entries of models that are in no zoo file, as YAML; ``remark``: why there is no estimate.
-    ``errors``: of the problems."""
+    place needs; ``zoo``: entries of models that are in no zoo file, as YAML; ``remark``: why there is no estimate."""
 
     choices: Choices
     estimate: Estimate | None
@@ -193,8 +192,7 @@ def draft(choices: Choices, path: Path) -> Draft:
     try:
         if not 0 < choices.gap < 1:
             raise ConfigError(f"no study finds a gap of {100 * choices.gap:g} points", try_=GAPS)
-        if place := settings.get("place"):
-            check_name(f"place={place}", (), entry.name)
+        check_name(f"place={settings.get('place') or default_place()}", (), entry.name)
         # The study without the place where raters come from, which may ask for an account or an address.
         known = {*map(short_name, blueprint_names(settings_model(choices.technique))), *Task.model_fields}
         shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}

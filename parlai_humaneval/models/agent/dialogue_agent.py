@@ -274,10 +274,6 @@ def written_history_limit(given: str) -> str:
 _KINDS: Mapping[Any, Any] = {"str": str, "int": int, "float": float, "history_limit": written_history_limit}
 
 
-def estimated_tokens(text: str) -> int:
-    return -(-len(text.encode("utf-8", "replace")) // LETTERS_PER_TOKEN)
-
-
 def count_turns(dialogue: Sequence[Line]) -> int:
     return len(_begins(dialogue))
 

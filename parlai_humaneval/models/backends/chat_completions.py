@@ -184,7 +184,7 @@ class ChatCompletionsAgent(OutsideAgent):
     def _tokens(self, heard: Heard, dialogue: Sequence[agents.Line]) -> int:
         messages = self.wording.messages(replace(heard, dialogue=tuple(dialogue)))
         return sum(
-            agents.estimated_tokens(text_of(content))
+            -(-len(text_of(content).encode("utf-8", "replace")) // agents.LETTERS_PER_TOKEN)
             + IMAGE_TOKENS * (len(content) if isinstance(content, list) else 0)
             for content in (message["content"] for message in messages)
         )

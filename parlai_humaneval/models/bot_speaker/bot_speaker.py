@@ -119,11 +119,6 @@ QUESTION = "Which reply should come next? Type a number from 1 to {most}, or pre
 AGAIN = "Please type a number from 1 to {most}, or press Enter for the first reply."
 
 
-def at_terminal(message: Mapping[str, Any] | None) -> bool:
-    """Whether somebody sits here who said this: ParlAI's agent for people asked them, and nothing is piped in."""
-    return (message or {}).get("id") in LOCAL_HUMANS and sys.stdin is not None and sys.stdin.isatty()
-
-
 def choose(cards: Sequence[Candidate], *, names: bool) -> Candidate:
     """Show the replies, numbered, and have one chosen; ``names``: with the models'. The end of input takes the first."""
     for number, card in enumerate(cards, start=1):
@@ -289,7 +284,8 @@ class BotSpeakerAgent(Agent):
         if self._ending and not (self.observation or {}).get("text"):
             self.reset()
             return Message({"id": self.id, "episode_done": True})
-        chooses = self._choose and at_terminal(self.observation)
+        asked = (self.observation or {}).get("id") in LOCAL_HUMANS  # ParlAI's agent for people asked somebody here
+        chooses = self._choose and asked and sys.stdin is not None and sys.stdin.isatty()
         if not self._dialogue:
             raise NothingToAnswer("nothing has been said yet: give the Bot Speaker a message with observe() first")
         names, presenter = list(self._pool.specs), self._presenter

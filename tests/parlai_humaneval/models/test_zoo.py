@@ -92,7 +92,7 @@ def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -
     [
         (
             "models: {a: {options: {model: x}, optins: 1}}",
-            r"models\.a\.optins: unknown key\. Did you mean options\? Expected one of extends, options",
+            r"models\.a\.optins: unknown key\. Did you mean options\? Choose one of extends, options",
         ),
         (
             "models: {a: {options: {model: x}, sise: }}",
@@ -100,18 +100,18 @@ def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -
         ),
         ("models: {a: {extends: b, options: }}", r"models\.a\.options: .*dictionary.*got None"),
         ("modles: {}", r"models: .*[Ff]ield required"),
-        ("modles: {}", r"modles: unknown key\. Did you mean models\? Expected one of models"),
+        ("modles: {}", r"modles: unknown key\. Did you mean models\? Choose one of models"),
         ("models: {a: {options: 3}}", r"models\.a\.options: .*dictionary.*got 3"),
         ("models: {a: {options: {model: x}, needs: a lot}}", r"models\.a\.needs: .*list.*'a lot'"),
         ("models: {a: 7}", r"models\.a: expected a mapping, got 7"),
         ("models: {a: {options: {beam_size: 3}}}", r"models\.a\.options: expected `model` .* or `model_file`"),
         (
             "models: {a: {options: {model: x}, running: {timeout: 3}}}",
-            r"models\.a\.running\.timeout: unknown key\. Did you mean timeout_s\? Expected one of threads, max_batch",
+            r"models\.a\.running\.timeout: unknown key\. Did you mean timeout_s\? Choose one of threads, max_batch",
         ),
         (
             "models: {a: {options: {model: x}, training: {option: {}}}}",
-            r"models\.a\.training\.option: unknown key\. Did you mean options\? Expected one of options, before, takes",
+            r"models\.a\.training\.option: unknown key\. Did you mean options\? Choose one of options, before, takes",
         ),
         ("models: {a: {options: {model: x}, training: long}}", r"models\.a\.training: expected a mapping, got 'long'"),
         (

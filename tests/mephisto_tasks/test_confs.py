@@ -144,7 +144,7 @@ def test_every_conf_goes_to_the_crowd_with_one_word(task: str, conf: str) -> Non
 
 @pytest.mark.parametrize(("task", "conf"), dict(PAPERS).items())
 def test_a_conf_at_the_crowd_says_what_it_needs(task: str, conf: str) -> None:
-    with pytest.raises(ConfigError, match=r"add requester_name=… public_url=…"):
+    with pytest.raises(ConfigError, match=r"Add requester_name=… public_url=…"):
         compose_config(task, conf, ["place=mturk"])
 
 

@@ -58,11 +58,11 @@ def test_a_misspelt_name_is_met_with_the_nearest_right_one(arguments: list[str],
     [
         (
             ["demo", "--raters", "2", "--models", "eliza"],
-            "1 named in: main demo try: name them: --models a,b",
+            "not 1 in: main demo try: name them: --models a,b",
         ),
         (
             ["launch", "pw_turn", "models=[eliza]"],
-            "1 named in: main launch try: name them: 'models=[a,b]'",
+            "not 1 in: main launch try: name them: 'models=[a,b]'",
         ),
         (["demo", "--raters", "2", "--task", "self_chat", "--models", "eliza"], "try: name them: --models a,b"),
         (["demo", "--task", "third_party", "conf=ma2023_gold"], "such as 'dialogues=[chats.jsonl]'"),
@@ -77,7 +77,7 @@ def test_a_hint_can_be_typed_in_the_command_that_gave_it(tmp_path: Path, argumen
 
 def test_a_page_needs_a_folder_that_is_there(tmp_path: Path) -> None:
     page = tmp_path / "nowhere" / "x.html"
-    assert f"{page.parent}: there is no such folder" in told(["report", "--task-name", "x", "--out", str(page)])
+    assert f"{page.parent}: there is no such folder" in told(["report", "--tables", str(tmp_path), "--out", str(page)])
     assert not page.parent.exists()
 
 

@@ -193,7 +193,12 @@ def _remarks(config: Any, rules: WorkerRules) -> list[str]:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ([], ["A launch does not check that raters live in US (workers.locales): MTurk does"]),
+        (
+            [],
+            [
+                "A launch does not check that raters live in US (workers.locales): invite only people who meet this rule."
+            ],
+        ),
         (["place=link"], ["invite only people who meet this rule."]),
         (
             ["place=link", "mephisto.provider.panel=prolific", "mephisto.provider.completion_code=C1"],

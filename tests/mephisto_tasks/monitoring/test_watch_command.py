@@ -199,7 +199,7 @@ def test_only_buttons_that_do_something_are_there(
     told = {"state": "running", "remaining": 3, **changes, "groups": groups, "orders": orders}
     html = Drawer().fragment(seen.model_copy(update=told))
     assert set(re.findall(r'<button type="button" id="([\w-]+)"', html)) == offered
-    assert ("take effect with the next launch" in html) is (told["state"] in ("ended", "cut_off", "not_running"))
+    assert ("take effect at the next launch" in html) is (told["state"] in ("ended", "cut_off", "not_running"))
 
 
 def test_an_old_standing_is_said_to_be_old(seen: StudyStatus) -> None:

@@ -36,7 +36,8 @@ class CommandError(HumanevalError, click.ClickException):
         context = click.get_current_context(silent=True)  # it is gone when the error is shown
         self.command = context.command_path if context is not None else "parlai-humaneval"
         self.typed: Sequence[str] = ()
-        self._is_about_call = not args or isinstance(args[0], (str, Problem))  # of anything else, the help says nothing
+        # Of anything else than what was typed, the help says nothing.
+        self._is_about_call = not args or isinstance(args[0], (str, Problem)) or self.where.startswith("--")
 
     def lines(self) -> tuple[str, str, str]:
         """What is wrong, where, and what to try; the first and the last may have several lines."""

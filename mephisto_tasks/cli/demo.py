@@ -237,7 +237,7 @@ def try_model(
     common.not_twice({"turns": turns}, overrides)
     if chosen:
         check_port(check_settings(task, chosen), chosen, port=port, hostname=host)
-    else:
+    else:  # without Hydra, which nobody waits for who mistypes a model
         from mephisto_tasks.server.thread import listen
 
         listen(host, port, "--port …").close()

@@ -60,9 +60,9 @@ GENERIC_REASONS = {
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Mephisto's callbacks and answers, as :class:`.Admission` decides. Besides: a page whose agent is gone for good
-    begins again; a unit cannot be handed in before its world is done; a page whose registration failed, or came while a
-    unit passed from one worker to another, is told to try again; it is always asked who has left."""
+    """Mephisto's callbacks and answers, as :class:`.Admission` decides. In addition: a page whose agent is gone for
+    good begins again; a unit cannot be handed in before its world is done; a page whose registration failed, or came
+    while a unit passed from one worker to another, is asked to try again; leavers are always checked."""
 
     def __init__(self, db: Any, study: Study, admission: Admission, reception: Reception | None = None) -> None:
         super().__init__(db)

@@ -1,5 +1,5 @@
 """Mephisto's Operator with its loop in a thread, so that the caller keeps the main one, and with our parts where raters
-meet them. It shuts down in seconds: raters are told, units expire, the router ends; Mephisto would wait for minutes."""
+meet them. It shuts down in seconds: raters get a message, units expire, the router ends; Mephisto takes minutes."""
 
 from __future__ import annotations
 
@@ -137,8 +137,7 @@ class StudyWorkerPool(WorkerPool):
             self._entrance.wait_for(lambda: self._coming_in == 0, timeout=COMING_IN_S)
 
     async def _until_it_can(self, attempt: Callable[[], Awaitable[None]], request_id: str) -> None:
-        """A registration waits, off the loop, while the database or disk does not let it; one that fails begins
-        anew."""
+        """A registration waits, off the loop, until the database or disk is available; if it fails, it begins again."""
         pause = FIRST_PAUSE_S
         with ExitStack() as waiting:
             while True:

@@ -1,4 +1,4 @@
-"""A rater's visit: who comes by an address, what rules ask about them and answer, and how the visit ends."""
+"""A rater's visit: the visitor behind an address, the questions and answers of rules, and the end of the visit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TurnedAway(Exception):
 
 
 class OnlyLooks(TurnedAway):
-    """The visitor cannot take part, and may see what the task is: its preview, with the message beside the button."""
+    """The visitor cannot take part, but may see a preview of the task, with the message next to the button."""
 
 
 @dataclass(frozen=True)

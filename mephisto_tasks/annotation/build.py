@@ -150,8 +150,8 @@ def judge_of(config: StaticConfig) -> JudgeSpec | None:
 def _predicted(
     config: StaticConfig, gathered: Gathered, judge: JudgeSpec, data_dir: Path, task_name: str
 ) -> tuple[dict[str, tuple[str, float]], list[str]]:
-    """What the judge says of every pairing, which is asked what it has not said yet; and what there is to be told of that.
-    Raises ConfigError, JudgeError, CannotJudge, JudgingElsewhere, ZooError."""
+    """The judge's answer for every pairing, with missing answers requested, and remarks for the user. Raises
+    ConfigError, JudgeError, CannotJudge, JudgingElsewhere, ZooError."""
     from mephisto_tasks.annotation.judging import JudgedStudy, ask, predictions
 
     records = _as_records(config, gathered, gathered.items, task_name)

@@ -197,7 +197,7 @@ def _asked(config: StaticConfig) -> None:
 
 
 def _stopping(config: StaticConfig) -> None:
-    """As far as it can be told before there are dialogues."""
+    """Check the stopping settings as far as possible before there are dialogues."""
     if not config.is_decided:
         config.check_stopping([], [], [])
         return

@@ -320,8 +320,8 @@ class BatchPlan(BaseModel, extra="forbid"):
         return f"{self.items[index].visit or self.name}-{self.number + index}"
 
     def without(self, lost: Mapping[str, str | None], visit: str) -> BatchPlan:
-        """The same plan where items were ``lost``: each with what stands in its place, None for nothing. The ``visit``
-        names those from the first such on, so that none is taken for what began there."""
+        """The same plan after items were ``lost``: each with its replacement, or None. The ``visit`` names those from
+        the first such on, so that none is taken for what began there."""
         items: list[PlannedItem] = []
         fewer = 0
         changed = False

@@ -242,7 +242,7 @@ def scales_step(config: StaticConfig, step_id: str, question: str) -> steps.Rate
 
 
 class ItemPage:
-    """The page of a rater who judges ``item``; ``shown`` is told who said each line that stands on it."""
+    """The page of a rater who judges ``item``; ``shown`` receives the speaker of each line on the page."""
 
     def __init__(self, item: records.JudgementItem, page: PageSession, shown: ShownModels) -> None:
         self.item = item
@@ -304,7 +304,7 @@ class GoldDeck:
             return self._judged[session]
 
     def draw(self, worker: str, session: str, visit: str) -> list[int]:
-        """Numbers (from 1) of the checks that a unit still lacks; who leaves at one gets another."""
+        """Numbers (from 1) of the checks that a unit still lacks; a rater who leaves during a check gets another."""
         with self._lock:
             fresh = [number for number in range(1, len(self.items) + 1) if number not in self._seen[worker]]
             random.Random(f"golds:{self._seed}:{visit}").shuffle(fresh)

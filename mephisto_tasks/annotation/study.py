@@ -341,7 +341,7 @@ class AnnotationStudy(engine.Study):
 
     @cached_property
     def _most(self) -> Mapping[Cell, int]:
-        """Judgements that can be had: a pair of dialogues is judged once, everything else as often as is asked for."""
+        """The judgements available: each pair of dialogues is judged once, everything else as often as requested."""
         return self.allocator.most() if self.config.show == "pair" else {}
 
     def steered_by(self) -> Field:

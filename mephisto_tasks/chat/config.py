@@ -137,7 +137,7 @@ class InteractiveConfig(RatingConfig):
     @model_validator(mode="before")
     @classmethod
     def _one_setting(cls, data: Any) -> Any:
-        """With one setting, its variant becomes the configuration itself; what was set beside it goes before it."""
+        """With one setting, its variant becomes the configuration itself; explicit settings take precedence."""
         if not isinstance(data, dict) or not data.get("variants"):
             return data
         setting = data.get("setting", "")

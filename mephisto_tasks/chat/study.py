@@ -155,7 +155,7 @@ class ChatStudy(engine.Study):
             yield self.pool
 
     def _choose_look(self, models: Sequence[str]) -> None:
-        """By the first replies of ``models``, whose entries in the zoo do not tell whether they write markdown."""
+        """Choose the appearance by the first replies of ``models`` whose zoo entries do not mention markdown."""
         said = self.pool.first_replies(models, FIRST_QUESTION, FIRST_REPLY_S)
         formatted = [name for name, text in said.items() if is_formatted(text)]
         self.draws_markdown = bool(formatted)

@@ -294,7 +294,7 @@ class Waiting:
         self._page.wait(text, slow=self._slow, idle=self._said not in TYPING, coming=coming)
 
     def _grew(self) -> bool:
-        """Whether more of the replies is shown than before; those that no step is about stand in the transcript."""
+        """Whether the page shows more of the replies than before; replies without a step are in the transcript."""
         now = time.monotonic()
         if self._growth is None:
             return False

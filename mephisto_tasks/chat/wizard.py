@@ -315,7 +315,7 @@ def label(turns: int, waiting: int = 0, oldest_s: float = 0.0) -> str:
 
 
 def _page(step: steps.Step, **shown: Any) -> steps.PageState:
-    """In the language in force; whoever sends it counts its version on."""
+    """Written in the current language; the sender increases the version."""
     phase = "ended" if isinstance(step, steps.EndStep) else "task"
     return steps.PageState.model_validate(
         {"version": 0, "language": spoken().tag, "phase": phase, "step": step, **shown}

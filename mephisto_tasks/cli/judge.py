@@ -1,4 +1,4 @@
-"""``parlai-humaneval judge``: a model answers what raters were asked, beside them and never among them."""
+"""``parlai-humaneval judge``: a model answers the raters' questions, and its answers are kept apart from theirs."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def _field(task: str, setting: Setting) -> dict[str, Any]:
 def _answered(
     answer: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """What the page asks, answered in a thread; what is wrong is told in a sentence (``problem``)."""
+    """Answer the page's requests in a thread; a fault is described in a sentence (``problem``)."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         if not is_from_page(request):

@@ -103,7 +103,7 @@ class TechniqueCommand(Command):
     """A command whose help lists the techniques, those of plug-ins too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; a setting that is typed as an option is told how to be typed."""
+        """As in click; if a setting is typed as an option, an error shows the correct spelling."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

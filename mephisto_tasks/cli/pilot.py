@@ -249,7 +249,7 @@ class _MainStudy:
             self.remarks.append(self.expected)
 
     def _simulated(self) -> dict[str, Any]:
-        """The plan until decided; its cap is no higher than what finished dialogues allow."""
+        """The plan until decided; its cap is at most what finished dialogues allow."""
         from parlai_humaneval.cli.plan import until_decided
 
         stop = until_decided(self.inputs, self.margin, self.cap, self.replicates)
@@ -373,7 +373,7 @@ def _collected(main: _MainStudy, name: str | None, dialogues: int, raters: int |
 
 
 def _of_dialogues(conf: str, overrides: Sequence[str]) -> tuple[str, list[str]]:
-    """Of the settings of the main study, those that shape a dialogue."""
+    """The settings of the main study that shape a dialogue."""
     from mephisto_tasks.config.stopping import StoppingSettings
     from mephisto_tasks.crowds.registry import crowds
 
@@ -386,7 +386,7 @@ def _of_dialogues(conf: str, overrides: Sequence[str]) -> tuple[str, list[str]]:
 
 def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) -> int:
     """The number that settings ask for, so that so many ``dialogues`` are collected beyond what the pilot of this name was
-    to collect. Where it runs, its launch is told, and nothing else is to be done."""
+    to collect. If the study is running, its launch gets the order, and nothing else needs to be done."""
     from mephisto_tasks.cli.steer import give_and_wait, print_results, refusals
     from mephisto_tasks.control.orders import More
     from mephisto_tasks.control.snapshot import is_alive

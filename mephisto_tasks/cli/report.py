@@ -1,4 +1,4 @@
-"""``parlai-humaneval report``, ``view`` and ``export``: who is better and how sure that is, the dialogues, the tables."""
+"""``parlai-humaneval report``, ``view`` and ``export``: the better model, the dialogues, the tables."""
 
 from __future__ import annotations
 

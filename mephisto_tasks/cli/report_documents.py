@@ -64,7 +64,7 @@ class Wanted:
         task: TaskFacts | None = None,
         note: Callable[[Kind, list[Path]], None] = lambda kind, files: None,
     ) -> None:
-        """The page, if one is wanted, and the print or JSON; ``note`` is told of files as soon as they are written."""
+        """Write the page, if requested, and print the report or JSON; ``note`` is called for each file written."""
         notes = (PARTIAL,) if self.options.include_partial else ()
         with self.progress("Estimating"):
             document = build_report(tables, self.options, title=self.title or title, task=task, notes=notes)

@@ -1,4 +1,4 @@
-"""``parlai-humaneval workers``, ``returned``, ``unblock``: who took part, who may, and what researchers know of them."""
+"""``parlai-humaneval workers``, ``returned``, ``unblock``: workers, their permissions, and notes on them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Files of settings: a task's confs, and files of yours by short names, as they are typed: ``turns: 4``, ``embedded: true``,
-``replies: {appearance: plain}``; ``conf:`` to begin with; or Hydra's own."""
+"""Files of settings: a task's confs, and your files with short names, as on the command line: ``turns: 4``, ``embedded:
+true``, ``replies: {appearance: plain}``; ``conf:`` to begin with; or Hydra's format."""
 
 from __future__ import annotations
 

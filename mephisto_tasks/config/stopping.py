@@ -27,7 +27,7 @@ _OF_RULE: dict[str, str] = {"timeout": "time_out_minutes", "shown": "group_size"
 
 
 class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True):
-    """Settings of every task; what is set beside ``stop`` goes with ``stop=decided``."""
+    """Settings of every task; settings other than ``stop`` belong to ``stop=decided``."""
 
     stop: Literal["collected", "decided"] = Field(default="collected", examples=[_WITH_IT])
     """When the study ends: once all requested dialogues (judgements) are collected, or as soon as every pair of
@@ -67,7 +67,7 @@ class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True)
     @field_validator("margin", "alpha", mode="before")
     @classmethod
     def _as_of_the_rule(cls, given: object, info: ValidationInfo) -> object:
-        """Whatever is out of bounds is told as the rule tells it: that says what the bounds are for."""
+        """Values out of bounds are refused with the rule's message, which explains the bounds."""
         if isinstance(given, (int, float)) and not isinstance(given, bool):
             check = checked_margin if info.field_name == "margin" else checked_risk
             check(given)

@@ -46,7 +46,7 @@ class _OfGroup(_Order):
 
 
 class More(_Order):
-    """So many further dialogues (judgements) of every group that is not stopped, or of one."""
+    """A number of further dialogues (judgements) for every group that is not stopped, or for one."""
 
     kind: Literal["more"] = "more"
     number: int = pydantic.Field(ge=1, le=100_000)

@@ -1,5 +1,5 @@
-"""What a running launch says of itself, once a second and a last time at its end, in a file of the study: who is inside, how
-those ended who were, and the same in one line. Whoever watches a study reads this, and never the launch's memory."""
+"""The state of a running launch, which writes it to a file of the study once a second and at its end: the people
+inside, how visits ended, and the same in one line. Commands that watch a study read only this file."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class DecidingNow(_Part):
     forecast: Forecast | None = None  # dialogues to go; None: not foreseen yet, or nothing to foresee
 
     def pairs_to_go(self) -> dict[frozenset[str], PairForecast]:
-        """Of each two models that are open, the dialogues to go, as far as they are foreseen."""
+        """The dialogues that each open pair still needs, as far as they are foreseen."""
         if self.forecast is None or self.standing.ended:
             return {}
         foreseen = {frozenset((pair.first, pair.second)): pair for pair in self.forecast.pairs}
@@ -114,7 +114,7 @@ class Left(_Part):
 
 
 class Door(_Part):
-    """Who came. Counts of this launch."""
+    """Visitors. Counts of this launch."""
 
     came: int = 0
     """Registrations; a reload is none, and who is turned away is one at every try. Who waits for a place is one."""
@@ -294,7 +294,7 @@ class Presence:
             self._turned_away[kind] += 1
 
     def enter(self, visit: Visit) -> Visit:
-        """A rater begins the practice or a unit; who goes on from the one to the other came in once."""
+        """A rater begins the practice or a unit; a rater who continues from the practice to a unit counts once."""
         with self._lock:
             self._visits[visit] = None
             if visit.phase == "practice" or visit.worker not in self._passed:
@@ -321,7 +321,7 @@ class Presence:
                 self._left[visit.worker] = (visit.phase, visit.step)
 
     def inside(self, pseudonym: Callable[[str], str]) -> list[Inside]:
-        """Who is on a page now, who came first first."""
+        """The raters on a page now, the earliest arrival first."""
         with self._lock:
             visits = list(self._visits)
         return [visit.inside(pseudonym) for visit in visits]

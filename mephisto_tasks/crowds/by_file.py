@@ -1,4 +1,4 @@
-"""Paying by hand: a list of who is owed what, for whoever pays. Subclasses write files for sites besides.
+"""Paying by hand: a list of amounts owed, for the person who pays. Subclasses write files for sites.
 
 A payment that is written into a file is not written again, and not yet paid: a person confirms it. Files are in the
 study's folder, readable for their owner only, as they name people."""
@@ -84,7 +84,7 @@ class FilePayer:
         return Decimal("0.00")
 
     def check(self, payments: Sequence[Payment]) -> None:
-        """Files that the ledger does not know were written with one that is lost: who is in them may be paid already."""
+        """Files that the ledger does not know were written with a lost ledger: their people may be paid already."""
         there = sorted(path.name for path in self._folder.glob("*") if _NUMBERED.search(path.name))
         strange = [name for name in there if name not in self._known]
         if payments and strange:

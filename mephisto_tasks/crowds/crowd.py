@@ -92,7 +92,7 @@ class LaunchControl(Protocol):
 
 
 class SiteState(BaseModel, extra="forbid", frozen=True):
-    """How a task stands at a crowd's site, as it was asked last."""
+    """The state of a task at a crowd's site, as of the last request."""
 
     title: str
     status: str  # of what is offered there, in the site's word
@@ -134,9 +134,10 @@ class Accounts(Protocol):
 
     @property
     def words(self) -> Mapping[str, Any]:
-        """Of its ``words.yaml``. ``key_words``: what each key is called, as they are asked for; the last one is a secret.
-        ``needs``: for help, where they come from and what they must be allowed. ``no_keys``: that there are none, with
-        ``{name}``; ``keys_advice``: what to do then. ``only_here``: a remark where they are the environment's."""
+        """Texts from its ``words.yaml``. ``key_words``: what each key is called, as they are asked for; the last one is
+        a secret. ``needs``: for help, where they come from and what they must be allowed. ``no_keys``: that there are
+        none, with ``{name}``; ``keys_advice``: what to do then. ``only_here``: a remark where they are the
+        environment's."""
 
     def has_keys(self, name: str) -> bool: ...  # whether keys are kept under that name
     def needs_keys(self, name: str) -> bool: ...  # whether keys must be given: none are kept or in the environment
@@ -180,7 +181,7 @@ class Invitation:
     first_came: float | None = None
 
     def state(self, now: float) -> InvitationState:
-        """What would be told of it; what makes it useless goes first. A class's is open while it has places."""
+        """The state to show. Reasons that make it useless come first. A class is open while it has places."""
         if self.revoked is not None:
             return "revoked"
         if self.expires <= now:
@@ -199,7 +200,7 @@ class Invitations(Protocol):
     def trouble_of(self, person: Person) -> str | None: ...  # why nobody can be invited so, as a clause
 
     def invite_people(self, people: Sequence[Person], lasting_s: float) -> list[Invitation]:
-        """A link for each, all or none. Who has one that was not revoked keeps it, with a new end."""
+        """A link for each person, all or none. A person whose link was not revoked keeps it, with a new end."""
 
     def invite_class(self, name: str, seats: int, lasting_s: float) -> Invitation:
         """One link for ``seats`` people. Under a name that has one already, it is that one, with new seats and a new end."""
@@ -291,7 +292,7 @@ def cents_of(name: str, value: object, site: str) -> int:
 
 @dataclass
 class CrowdLaunch:
-    """A crowd during one launch. Its methods stand in the order in which a launch calls them."""
+    """A crowd during one launch. Its methods are in the order in which a launch calls them."""
 
     crowd: Crowd
     config: DictConfig
@@ -344,7 +345,7 @@ class CrowdLaunch:
         return None
 
     def setup(self, db: Any) -> CrowdSetup:
-        """What the crowd adds to what a launch's parts share; whoever was blocked by hand is turned away everywhere."""
+        """The crowd's additions to the shared parts of a launch. Workers blocked by hand are turned away."""
         from mephisto.data_model.qualification import QUAL_NOT_EXIST
         from mephisto.utils.qualifications import make_qualification_dict
 
@@ -357,7 +358,7 @@ class CrowdLaunch:
         return BLOCKED_EVERYWHERE, blocked_here(self.task_name)
 
     def page_words(self) -> dict[str, Any]:
-        """What the page is told of the crowd."""
+        """The crowd's data for the page."""
         return {}
 
     def raters_link(self, url: str, live_run: Any) -> str:
@@ -406,7 +407,7 @@ class Crowd:
 
     @property
     def page_type(self) -> str:
-        """By which pages of earlier versions know how raters come."""
+        """The type by which pages of earlier versions know how raters come."""
         return self.provider_type
 
     @property
@@ -478,7 +479,7 @@ class Crowd:
         return FilePayer(data_dir, task_name, self.provider_type, requester, self.title)
 
     def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
-        """How a task stands at its site, for ``watch``; empty: nobody can say. Raises CrowdError."""
+        """The state of a task at its site, for ``watch``; empty if it is unknown. Raises CrowdError."""
         return []
 
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:

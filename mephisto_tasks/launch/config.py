@@ -1,4 +1,4 @@
-"""Settings of a task: the named confs, files of yours, and overrides of the command line, composed and checked."""
+"""Settings of a task: the named confs, your files, and overrides of the command line, composed and checked."""
 
 from __future__ import annotations
 
@@ -525,7 +525,7 @@ def of_another_technique(task: str, name: str) -> ConfigError | None:
 
 
 def _letter_by_letter(override: str) -> str:
-    """Some settings of crowds are no numbers, though they look so (73E91204); names below them are new to hydra."""
+    """Some settings of crowds look like numbers but are text (73E91204); names below them are new to hydra."""
     name, _, value = override.partition("=")
     plain = name.lstrip("+")
     literal = [f"{ROOT}provider.{setting}" for crowd in crowds() for setting in crowd.literal_settings]

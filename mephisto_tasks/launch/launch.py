@@ -175,7 +175,7 @@ class _Launch:
 
     @contextmanager
     def running(self) -> Iterator[RunningStudy]:
-        """Raters at work, orders followed; at the end everybody is told, and everything is taken off the site."""
+        """Run the study and follow orders. At the end, raters get a message, and the study is taken off the site."""
         run = RunningStudy(
             self.study, self.operator, self.crowd, self.live_run, self.data_dir, self.side_door, self.desk
         )

@@ -61,10 +61,10 @@ class Choices(BaseModel, extra="forbid"):
 
 
 class Estimate(BaseModel):
-    """What the study takes. ``amount``: of each group, None where the technique's setting is no such number; ``planned``:
-    the amount with the ``power`` that was asked for; ``judgements``: what checks leave of those ``collected``;
-    ``generated``: dialogues of each model that are to be generated before they are judged; ``reward``: for an assignment,
-    by the wage; ``cost``: in dollars, with the reward of the settings and the site's fee."""
+    """What the study takes. ``amount``: of each group, None if the technique has no such setting; ``planned``: the
+    amount with the ``power`` that was asked for; ``judgements``: what checks leave of those ``collected``;
+    ``generated``: dialogues of each model that are to be generated before they are judged; ``reward``: for an
+    assignment, by the wage; ``cost``: in dollars, with the reward of the settings and the site's fee."""
 
     amount: int | None
     planned: int | None

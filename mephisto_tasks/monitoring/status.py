@@ -1,6 +1,6 @@
-"""How a study stands at one moment: the one object that terminal, page and ``--json`` show, and when it will be done.
+"""Blind names of models, for public pages, are drawn with a secret seed, and never change.
 
-Blind names of models, for what others may see, are drawn by a secret seed, and the same ever after."""
+The state of a study at one moment, as terminal, page and ``--json`` show it, and the forecast of its end."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class DropOuts(_Part):
 
 
 class PayIn(_Part):
-    """What stands in another currency; amounts in different currencies are never added."""
+    """Amounts in another currency; amounts in different currencies are never added."""
 
     currency: str
     owed: float

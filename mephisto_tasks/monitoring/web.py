@@ -1,4 +1,4 @@
-"""The pages of ``watch``: drawn in the report's style, and served behind a secret to who runs the study, or to everybody."""
+"""The pages of ``watch``: drawn in the report's style, and served to researchers with a secret, or to everybody."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ LOCAL = "127.0.0.1"
 
 
 class WatchPage:
-    """The page behind a secret. Only :meth:`show` is called by who observes; everything else by the server's threads."""
+    """The page behind a secret. Only the observing thread calls `show`; the server's threads call everything else."""
 
     def __init__(
         self, first: StudyStatus, give: Give, read_viewer: Callable[[], Iterable[tuple[str, bytes]]] = tuple

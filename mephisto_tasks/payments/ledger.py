@@ -155,7 +155,7 @@ class Ledger:
         return [Payment.model_validate({"amount": int(str(one.pop("cents"))) * CENT, **one}) for one in found]
 
     def intend(self, payments: Iterable[Payment], state: State = "intended", words: str = "") -> None:
-        """Write down what will be sent (anew where it failed), or was paid: that at once in its state."""
+        """Write down payments to send (again if they failed), or payments made, at once in their ``state``."""
         now = {"now": time.time(), "state": state, "words": words}
         rows = [{**payment.model_dump(), "cents": int(payment.amount / CENT), **now} for payment in payments]
         with self._database.writing() as connection:
@@ -186,7 +186,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Note:
-    """Writes into the ledger how a payment stands, and what the crowd's site said; ``done`` is told of it."""
+    """Writes into the ledger the state of a payment, and the answer of the crowd's site; ``done`` is called with it."""
 
     ledger: Ledger
     done: Callable[[Payment, State], None]
@@ -197,7 +197,7 @@ class Note:
         self.done(payment, state)
 
     def batch(self, payments: Sequence[Payment], state: State, words: str = "") -> None:
-        """The same of payments that are sent together, all of them or none, with their ``batch`` and ``before``."""
+        """Do the same for payments that are sent together, all of them or none, with their ``batch`` and ``before``."""
         self.ledger.note_batch(payments, state, words)
         for payment in payments:
             self.done(payment, state)
@@ -273,7 +273,7 @@ class Payer(Protocol):
         """What can be sent now. Asks the crowd's site, and changes nothing."""
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
-        """What the crowd's site takes beside the payments themselves, which are in one currency."""
+        """The fees of the crowd's site on top of these payments, which are in one currency."""
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Raises where the payments cannot all be sent (not enough money, say); nothing was sent then."""

@@ -121,7 +121,7 @@ class Books:
         return list(dict.fromkeys(known)) or [DOLLARS]
 
     def totals(self, currency: str) -> tuple[Decimal, Decimal, Decimal]:
-        """Of all workers in this currency: what is due, paid, and written into files."""
+        """Totals of all workers in this currency: amounts due, paid, and written into files."""
         lines = [line for line in self.workers if line.currency == currency]
         due, paid, written = (
             sum((getattr(one, name) for one in lines), NOTHING) for name in ("due", "paid", "written")
@@ -129,7 +129,7 @@ class Books:
         return due, paid, written
 
     def at_sites(self, providers: Collection[str]) -> tuple[Decimal, Decimal]:
-        """Of what people are owed, and of what the ledger says was paid: what these providers' sites are for."""
+        """The amounts owed, and the amounts paid according to the ledger, for work at these providers' sites."""
         owed = [one.amount for one in self.dues if one.work.provider in providers and not one.work.simulated]
         paid = [one.amount for one in self.payments if one.state in PAID and one.account.partition(":")[0] in providers]
         return sum(owed, NOTHING), sum(paid, NOTHING)
@@ -173,7 +173,7 @@ class Books:
         return not_sent or bool(self.in_between) or any(one.refused for one in self.remaining)
 
     def fees_of(self, payments: Iterable[Payment]) -> dict[str, Decimal]:
-        """Currency → what crowds' sites take beside these payments."""
+        """Currency → fees of crowds' sites on top of these payments."""
         payers = {one.payer.account: one.payer for one in self.accounts}
         alike: dict[tuple[str, str], list[Payment]] = defaultdict(list)
         for payment in payments:

@@ -1,6 +1,6 @@
 """Tidy tables → the same with names drawn by lot, coarse times, clean texts, and rows in an order that tells nothing.
 
-The lots are kept in memory alone: when the command has ended, nobody can tell which name stands for whom.
+The random names exist in memory alone: when the command has ended, nobody can link them to the originals.
 
 In texts, what tells who somebody is gets a mark in its place: telephone numbers by Google's library, the rest by
 patterns. Names of people who are not known here cannot be found so: that would need a model of language, which finds
@@ -137,7 +137,7 @@ def _any_of(mark: str, words: Iterable[str], flags: int = 0) -> Iterator[tuple[s
 
 
 def _by_itself(word: str) -> str:
-    """A word that is no part of another one; in Chinese or Japanese, say, no space is between words."""
+    """A word that is not part of another one; Chinese and Japanese have no spaces between words."""
     before = "" if _NO_SPACES.match(word[0]) else r"(?<!\w)"
     after = "" if _NO_SPACES.match(word[-1]) else r"(?!\w)"
     return f"{before}{re.escape(word)}{after}"
@@ -329,7 +329,7 @@ class Anonymizer:
         return sorted(rows, key=lambda row: (row["dialogue_id"], row["turn"], row["candidate_id"]))
 
     def counts(self) -> dict[str, int]:
-        """Mark → how often it stands in the release."""
+        """Mark → its number of occurrences in the release."""
         return dict(sorted(Counter(review.found.mark for review in self.reviews).items()))
 
 

@@ -1,5 +1,5 @@
-"""Forgetting workers: a plan that changes nothing, and doing it, in an order that can be begun anew wherever it was cut off:
-who goes is written down first, in a file that goes last. Whoever finds it (:func:`unfinished`) does all of it once more."""
+"""Forgetting workers: a plan that changes nothing, and its execution, which can be restarted after any interruption. It
+first writes the names to a file, and deletes that file last. If the file exists (`unfinished`), all is repeated."""
 
 from __future__ import annotations
 

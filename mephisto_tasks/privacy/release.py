@@ -193,7 +193,7 @@ def write_card(card: Card, folder: Path, tables: Tables) -> list[Path]:
 
 @dataclass(frozen=True)
 class ReleaseConsent:
-    """``texts``: those that people agreed to, and how many did. ``uncovered``: pseudonyms of who agreed to no release."""
+    """``texts``: those with people's consent, and how many gave it. ``uncovered``: pseudonyms without it."""
 
     texts: list[tuple[Consent, int]]
     uncovered: list[str]

@@ -208,7 +208,7 @@ class Connection:
         self.send({"packet_type": ERROR, "subject_id": self.agent_id or "", "data": data})
 
     def close(self, code: int, within_s: float = _CLOSE_S) -> None:
-        """Closes after everything that was given before has been sent; who has not closed ``within_s``, too, is cut off."""
+        """Closes once everything queued has been sent, and cuts the connection off ``within_s`` at the latest."""
         if not self.closing:
             self.closing = True
             self._close_code, self._close_s = int(code), within_s

@@ -99,7 +99,7 @@ class PageSockets:
         return 0.0
 
     def _pause_s(self, connection: Connection, cost: float) -> float:
-        """Who sends more than others waits; who sends what people send never does."""
+        """The pause for an agent that sends more than others; at a human pace, there is none."""
         agent = self._agent_of(connection)
         if agent is None:
             return 0.0

@@ -1,5 +1,5 @@
 """Under which names a launch answers, which sites' pages may speak to it, and where it can be reached. A stranger's
-name that leads here (DNS rebinding), or a page in a rater's browser, could pose as ours; one in figures is no name."""
+name that leads here (DNS rebinding), or a page in a rater's browser, could pose as ours; IP addresses cannot."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def public_names(configured: Iterable[object]) -> list[str]:
 
 
 class Hosts:
-    """Knows the names of one launch besides this machine's; ``is_proxy``: who may say the name in ``X-Forwarded-Host``."""
+    """Knows the names of one launch besides this machine's; ``is_proxy`` may set ``X-Forwarded-Host``."""
 
     def __init__(
         self, names: Iterable[str] = (), is_proxy: Callable[[web.BaseRequest], bool] = lambda request: False
@@ -154,7 +154,7 @@ def openable(url: str) -> str:
 
 @dataclass(frozen=True)
 class PagePolicy:
-    """How the page may stand on a crowd's site: who may frame it, get its forms, and see where raters come from."""
+    """The page on a crowd's site: sites that may frame it, get its forms, and see where raters come from."""
 
     frame_ancestors: tuple[str, ...] = ()
     form_targets: tuple[str, ...] = ()

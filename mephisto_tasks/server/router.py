@@ -86,7 +86,7 @@ class Router:
         return self._in_loop(self._connect, link)
 
     def disconnect_operator(self) -> bool:
-        """The operator has left for good: pages that ask for something are told so. Thread-safe."""
+        """The operator has left for good, so pages that ask for something get an answer that says so. Thread-safe."""
         return self._in_loop(self._disconnect)
 
     def from_operator(self, packet: Packet) -> bool:

@@ -140,7 +140,7 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
 @dataclass(eq=False, repr=False)
 class Visitors:
     """Knows a request's address, and refuses those of which too many come. ``X-Forwarded-For`` is read from its end, as
-    far as trusted proxies wrote it; what a visitor wrote into it stands before that."""
+    far as trusted proxies wrote it; entries by a visitor precede these."""
 
     trusted: Sequence[Network] = ()
     per_second: float = REQUESTS_PER_SECOND

@@ -135,7 +135,7 @@ class SideDoor:
         return only_with_token
 
     async def add_slash(self, request: web.Request) -> web.StreamResponse:
-        """The page looks for its files beside it, so its address ends in a slash; a link that was copied may not."""
+        """The page finds its files relative to its address, which must end in a slash; a copied link may lack it."""
         if not same_token(request.match_info["token"], self.token):
             return _refused()
         return web.Response(status=302, headers={hdrs.LOCATION: f"{self.token}/"})

@@ -38,7 +38,7 @@ _requests = logging.getLogger(f"{__name__}.requests")
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """False for what is no HTTP, and wrongly packed bodies. An address that is too long may be a secret link."""
+    """False for requests that are not HTTP, and for wrongly packed bodies. Overlong addresses may be secret links."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
 
@@ -119,7 +119,7 @@ class Handler(web.RequestHandler):
             self._reads_again = asyncio.get_running_loop().call_later(wait_s, self._read_again)
 
     def expect(self, most: int) -> None:
-        """So many bytes more may come at once: somebody who may send them is about to."""
+        """Allow this many more bytes at once: a permitted sender is about to use them."""
         self._share = RateLimit(BYTES_PER_SECOND, BYTES_BURST + most)
 
     def _read_again(self) -> None:

@@ -43,7 +43,7 @@ def read_answer(
 
 
 def _unreadable(error: ValidationError, max_chars: int) -> str:
-    """What a rater is told of a packet that is no answer at all; a page of ours never sends one."""
+    """The message to a rater about a packet that is not a valid answer; our page never sends one."""
     for problem in error.errors():
         if problem["type"] == "string_too_long":
             return t(

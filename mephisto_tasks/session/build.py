@@ -102,7 +102,7 @@ class Setup(Generic[C]):
 
     @cached_property
     def orders(self) -> Sequence[Order]:
-        """As of when they are first asked for: models may talk for hours before that."""
+        """The orders when they are first requested: models may talk for hours before that."""
         return ORDERS.read(self.data_dir, self.task_name)
 
     @property
@@ -187,7 +187,7 @@ class Setup(Generic[C]):
         }
 
     def _instructions(self, values: dict[str, str], flags: Mapping[str, bool]) -> Instructions:
-        """From a file of one's own, or the task's for the metric, or the task's."""
+        """Instructions from your file, or the task's file for the metric, or the task's file."""
         config, partial, unpaid = self.config, self.config.payment.partial, values["pay"] == t(UNPAID)
         of_metric = self.task_config / f"instructions_{config.metric}.yaml"
         of_task = of_metric if of_metric.is_file() else self.task_config / "instructions.yaml"

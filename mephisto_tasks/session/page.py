@@ -263,7 +263,7 @@ class SubmittedEarly(Exception):
 
 @dataclass(eq=False, repr=False)
 class PageSession:
-    """Shows steps to one rater and returns their checked answers; ``visit`` is told of both. Raises AbsentAgentError
+    """Shows steps to one rater and returns their checked answers; ``visit`` learns of both. Raises AbsentAgentError
     (the rater left or was silent for ``answer_timeout_s``, or the launch is ``closing``), SubmittedEarly."""
 
     agent: Any
@@ -313,7 +313,7 @@ class PageSession:
         return state
 
     def patiently(self, work: Callable[[], T]) -> T:
-        """Write something down, as often as it takes; the rater is told. Raises AbsentAgentError, what it does."""
+        """Save something, retrying as needed; the rater sees a message. Raises AbsentAgentError, what it does."""
         try:
             return self._saving.until_done(work, self._raise_if_absent)
         except BaseException:
@@ -321,7 +321,7 @@ class PageSession:
             raise
 
     def tell_of_trouble(self) -> None:
-        """Something cannot be saved: the rater is told, once, and waits for the next step."""
+        """If something cannot be saved, the rater sees one message, and waits for the next step."""
         if not self._told_of_trouble and self._phase != "ended":
             self._told_of_trouble = True
             self._send(steps.WaitStep(text=CANNOT_SAVE, idle=True))

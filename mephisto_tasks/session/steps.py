@@ -1,4 +1,4 @@
-"""How a dialogue with models is rated, by who holds it and by who judges it once more: settings, steps, and the practice
+"""Rating a dialogue with models, by its own rater and by other raters afterwards: settings, steps, and the practice
 before a rater's first unit, judged on the server (Smith et al. 2022, App. B.2)."""
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ FAILED_TEXT = PHRASES["failed_text"]
 
 
 class PracticeLoop(ABC):
-    """Shows the items in order, in as many tries as there are; an engine asks each. ``used``: attempts that this rater
-    failed before; ``on_verdict`` is told whether it was passed before the rater is; then ``begins`` what is said."""
+    """Shows the items in order, in as many tries as there are; an engine asks each. ``used``: this rater's failed
+    attempts so far; ``on_verdict`` gets the result before the rater does; ``begins`` starts the message."""
 
     again = ""  # said with the feedback on a failed try
 

@@ -61,8 +61,9 @@ FORECAST_S = 30.0  # between two forecasts: one takes seconds
 
 @dataclass(eq=False, repr=False)
 class StoppingMonitor:
-    """Who is asked what, and what is decided. Thread-safe; workers go by Mephisto's ids, in the log by ``name_of``.
-    ``kept`` events are on the disk. Who goes once it is ``closing`` may come back, and has not left."""
+    """The questions for each worker, and the decisions. Thread-safe; workers go by Mephisto's ids, in the log by
+    ``name_of``. ``kept`` events are on the disk. Workers who leave during ``closing`` may come back, and are not
+    drop-outs."""
 
     _study: SequentialStudy
     _kept: int
@@ -168,8 +169,8 @@ class StoppingMonitor:
             return self._study.can_return(self._name_of(worker))
 
     def draw(self, worker: str, dialogues: int) -> list[Models]:
-        """Note that a worker came, on the disk, and draw what they are asked; nothing where they came before, or nobody
-        is needed. Whoever was cut off before anything was shown is given what was drawn then."""
+        """Note that a worker came, on the disk, and draw their dialogues; nothing if they came before, or nobody is
+        needed. A worker who was cut off before anything was shown gets the earlier draw."""
         name = self._name_of(worker)
         if name in self._unbegun:
             return list(self._drawn[name]) if self.come_back(worker) else []
@@ -183,8 +184,8 @@ class StoppingMonitor:
         return list(arrived.dialogues)
 
     def give(self, worker: str, place: int, item_id: str, among: Sequence[str]) -> None:
-        """Note what a judge had said of the item that stands for a worker's drawn dialogue, and of all ``among`` which it
-        was drawn; nothing where it had not said anything."""
+        """Note a judge's answer about the item for a worker's drawn dialogue, and about all items ``among`` which it
+        was drawn; nothing if the judge had not answered."""
         if item_id not in self.predictions:
             return
         name = self._name_of(worker)
@@ -271,7 +272,7 @@ class StoppingMonitor:
             return self._standing[1]
 
     def forecast(self) -> log.Forecast | None:
-        """How many dialogues are to go, as last foreseen (anew now and then); None: nothing is."""
+        """The dialogues that the study still needs, as last foreseen (updated now and then); None: no forecast."""
         with self._lock:
             study = self._study
             if study.ended is not None:
@@ -389,8 +390,8 @@ def outcome_of(record: Rated, models: Models) -> log.Outcome | None:
 
 
 def _of_ratings(record: DialogueRecord) -> log.Outcome | None:
-    """Of a finished dialogue with one model: the points of all scales at its end, or, where none was asked, how often it was
-    ticked. A scale on which a high rating is a bad one is turned round. None before the end."""
+    """For a finished dialogue with one model: the points of all scales at its end, or, without scales, how often the
+    model was ticked. A scale on which a high rating is a bad one is turned round. None before the end."""
     if record.status != "complete":
         return None
     scales = {criterion.name: criterion for criterion in record.criteria if criterion.name in record.final_ratings}

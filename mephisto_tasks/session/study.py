@@ -344,7 +344,7 @@ class Study(StudyState, ABC):
         return 0 if self.monitor is None else self.monitor.awaited
 
     def keeps_places(self, ahead: int = 0) -> bool:
-        """Whether nothing can be begun now, but may be soon, by who was cut off; ``ahead``: workers about to begin."""
+        """Whether only interrupted workers hold open places; ``ahead``: workers about to begin."""
         return self.monitor is not None and self.monitor.keeps_places(ahead * self.allocator.per_unit)
 
     def went_on_without(self, worker: str) -> bool:
@@ -357,7 +357,7 @@ class Study(StudyState, ABC):
     def models_now(self) -> list[ModelHealth]: ...  # how the models answer; empty where none speaks
 
     def steer(self, orders: Sequence[Order]) -> Steered:
-        """Follow all orders that were ever given to the task, each of them anew. What is under way goes on."""
+        """Follow all orders for the task, each from the start. What is under way goes on."""
         steered = fold(orders, self.steered_by())
         steer(self.allocator, steered)
         self.steered = steered
@@ -409,7 +409,7 @@ class Study(StudyState, ABC):
         """The practice on a rater's page; only where there is one."""
 
     def may_begin(self, worker: str) -> bool:
-        """Whether there is something for this worker now; who is in the practice goes on to a unit in a pause, too."""
+        """Whether there is something for this worker now; during a pause, a worker in the practice still goes on."""
         held = self.steered.paused is not None and worker not in self.practising
         return not held and self.availability(worker) == "open"
 

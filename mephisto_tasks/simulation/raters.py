@@ -1,5 +1,5 @@
-"""Raters that are programs: they speak the page's protocol over real HTTP and websockets. Beside the page they are told
-what is right in the practice, and, for a stated preference, which model is behind a reply (``model_of``)."""
+"""Raters that are programs: they speak the page's protocol over real HTTP and websockets. In addition to the page, they
+know the right answers of the practice, and, for a stated preference, the model behind a reply (``model_of``)."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class Answers:
         return "human" if drawn < passes else "unsure" if drawn < passes + 0.15 else "bot"
 
     def rank(self, step: steps.RankStep, state: steps.PageState) -> dict[str, Any]:
-        """The replies that are liked first; who likes two alike tosses a coin. In practice the right ones stand first."""
+        """The preferred replies first, with a coin toss between equals. In practice the right ones stand first."""
         practised = self._practised(state)
         if isinstance(practised, items.ChooseItem):
             right = {practised.replies[number - 1] for number in practised.right}
@@ -362,8 +362,8 @@ async def run_raters(
     name: str = "sim",
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
-    """``dialogues`` workers, ``raters`` at a time; ``announce`` is told each worker's name before they come (a launch's
-    ``expect_simulated``). Raises RuntimeError: an answer was refused; the others are cancelled."""
+    """``dialogues`` workers, ``raters`` at a time; ``announce`` is called with each worker's name before they come (a
+    launch's ``expect_simulated``). Raises RuntimeError: an answer was refused; the others are cancelled."""
     places = asyncio.Semaphore(raters)
 
     async def rate(number: int) -> Outcome:

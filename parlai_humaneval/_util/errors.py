@@ -18,7 +18,7 @@ _OF_PYDANTIC = re.compile("^(?:Value|Assertion) error, ")
 
 @dataclass(frozen=True)
 class Misspelt:
-    """A word that was typed, and the known ones that it may stand for, the likeliest first."""
+    """A mistyped word, and the known words that it may mean, the likeliest first."""
 
     word: str
     nearest: tuple[str, ...]

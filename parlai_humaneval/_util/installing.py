@@ -65,7 +65,7 @@ def module_alone(name: str) -> Any:
 
 
 class PackageError(Exception):
-    """A package is not as it has to be. Only Python is there when it is raised, so it is no ``HumanevalError`` yet."""
+    """A package is unsuitable. Raised while only Python is available, so it does not derive from ``HumanevalError``."""
 
     def __init__(self, what: str, try_: str) -> None:
         super().__init__(f"{what}; {try_}")
@@ -204,7 +204,7 @@ def has_gpu() -> bool:
 
 
 def _install(*arguments: str) -> None:
-    """By uv where it is on PATH, else, or where that fails, by pip: each knows its own mirrors."""
+    """Install with uv if it is on PATH. If it is missing or fails, use pip: each has its own mirrors."""
     if all(argument.startswith("-") for argument in arguments):
         return
     ways = []

@@ -139,7 +139,7 @@ def counting(what: str, total: int, many: str, *, at_most: bool = False) -> Iter
 
 
 def _lines(out: PlainConsole, what: str, total: int, many: str, between: str) -> Callable[[int, int], None]:
-    """The first line is printed at once, and one more when all is done; ``between`` stands before the whole number."""
+    """The first line is printed at once, and another when all is done; ``between`` precedes the total."""
     next_line, told = time.monotonic() + LINE_S, (0, total)
     out.print(f"{what}: 0{between}{total} {many}…", markup=False)
 

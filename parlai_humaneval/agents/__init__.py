@@ -1,6 +1,6 @@
 """The names by which ParlAI, zoo files and saved options know the agents: ``parlai_humaneval.agents.eliza:ElizaAgent``.
 
-The modules themselves stand in :mod:`parlai_humaneval.models`; a name here is the very module, loaded on use.
+The modules themselves are in `parlai_humaneval.models`. A name here is the same module, loaded on first use.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Who rates what next in a study that stops once it reaches a decision: what a worker rates is drawn when they come."""
+"""Decide what a rater rates next in a study that stops once it reaches a decision: the draw happens when they come."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Draw(Protocol):
         """Note that a worker came, and draw what so many dialogues, at most, are about; nothing where none is free."""
 
     def give(self, worker: str, place: int, item_id: str, among: Sequence[str]) -> None:
-        """Note which item stands for the drawn dialogue at this ``place``, before the worker sees it: it was drawn
-        ``among`` these, each with the same chance."""
+        """Note which item represents the drawn dialogue at this ``place`` before the worker sees it: it was drawn from
+        ``among``, where each item had the same chance."""
 
     def leave(self, worker: str) -> None:
         """Note that a worker's unit is over; what they did not finish is free for others."""
@@ -77,7 +77,7 @@ class DrawnAllocator(Allocator):
 
     @property
     def goes_around(self) -> bool:
-        """Never: who is sent elsewhere because a model is out would not have been sent by lot."""
+        """Never: a worker sent elsewhere because a model is out would not have been drawn for it."""
         return False
 
     def restore(self, past: Iterable[PastDialogue]) -> None:
@@ -152,11 +152,11 @@ class DrawnItemAllocator(ItemAllocator):
     """Gives out items of pairs of models that are drawn; thread-safe. A worker has one unit, whose pairs are drawn when
     it begins. For each drawn pair of models the worker gets the neediest of its items that show no dialogue which they
     have met. Where there is none besides what they get for other pairs, that judgement is not given, and is free for
-    others when the unit is over. Nobody is let in while some open pair has nothing for them: who comes can be given
-    whatever may be drawn. ``draw``: says what is open. ``items``: everything to judge, under one metric and setting. Of
-    each pair of models there must be ``cap`` or more: all judgements may be of the pair that stays open longest.
-    ``people``: what is judged besides, and is no evidence; of these, ``people_per_unit`` of the items of a unit.
-    ``cap``: judgements at most. ``per_unit``, ``per_worker_and_cell``, ``group_once``, ``seed``: see
+    others when the unit is over. Nobody is let in while some open pair has nothing for them, so a new worker can be
+    given whatever is drawn. ``draw``: says what is open. ``items``: everything to judge, under one metric and setting.
+    Of each pair of models there must be ``cap`` or more: all judgements may be of the pair that stays open longest.
+    ``people``: items judged as well that are not evidence; each unit holds ``people_per_unit`` of them. ``cap``:
+    judgements at most. ``per_unit``, ``per_worker_and_cell``, ``group_once``, ``seed``: see
     :class:`.items.ItemAllocator`. ``by_lot``: not the neediest item is given, but any, all as probable."""
 
     def __init__(
@@ -249,8 +249,8 @@ class DrawnItemAllocator(ItemAllocator):
     def _one_of_each(
         self, keys: Sequence[CellKey | None], barred: set[str], among: list[list[str]] | None = None
     ) -> list[Item | None]:
-        """An item of each of the pairs, no two of which show the same dialogue; None where there is none. ``among``: is
-        told what each could have been, where that is by lot."""
+        """An item of each of the pairs, no two of which show the same dialogue; None where there is none. ``among``:
+        receives the possible items for each pair, where the choice is random."""
         barred, items = set(barred), list[Item | None]()
         for key in keys:
             if among is not None:
@@ -261,8 +261,8 @@ class DrawnItemAllocator(ItemAllocator):
         return items
 
     def claim_again(self, worker: str, unit: str, session: str, item_ids: Sequence[str]) -> dict[str, Item]:
-        """See :meth:`.items.ItemAllocator.claim_again`. What stands in the place of an item is of the same pair of models;
-        nothing is claimed where what the worker answers would not count any more."""
+        """See :meth:`.items.ItemAllocator.claim_again`. The replacement of an item is of the same pair of models.
+        Nothing is claimed if the worker's answers would no longer count."""
         if item_ids and not (self.can_go_on(worker, item_ids) and self._draw.come_back(worker)):
             return {}
         taken = super().claim_again(worker, unit, session, item_ids)

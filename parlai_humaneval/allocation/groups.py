@@ -1,4 +1,4 @@
-"""Who rates what next.
+"""Decide which dialogue each rater holds next.
 
 A *cell* is what a dialogue can be about: one group of models under one metric and setting. Dialogues are given out so
 that the cells stay balanced over what is completed or running, no worker gets a cell twice (Smith et al.
@@ -6,7 +6,7 @@ that the cells stay balanced over what is completed or running, no worker gets a
 dialogues are given out again. A unit of work may hold several dialogues (Ji et al. 2022): then its worker gets as many
 different cells at once.
 
-How several models stand in one conversation: what each of them hears, and in which order their replies are shown.
+Also how several models share a conversation: what each model hears, and in which order raters see the replies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A group of models under a metric and setting. Models stand in the order of the configuration."""
+    """A group of models under a metric and setting. Models keep the order of the configuration."""
 
     models: tuple[str, ...]
     metric: str
@@ -54,9 +54,9 @@ class PastDialogue:
 class Item:
     """One thing to judge. ``item_id`` is the same in every launch over the same dialogues. ``cell``: what is balanced,
     the models (``human`` for people) under a metric and setting. ``dialogues``: ids of what is shown; no worker meets
-    one of them twice. ``judged``: for each dialogue the index of the speaker who is asked about (0: who speaks first),
-    None: both. ``k``: exchanges to show, None: all. ``turn``: the one turn that is asked about, None: all of them, or
-    none. ``wanted``: judgements that the item needs, and the most that it gets."""
+    one of them twice. ``judged``: for each dialogue the index of the speaker that the question is about (0: the first
+    speaker), None: both. ``k``: exchanges to show, None: all. ``turn``: the one turn that is asked about, None: all of
+    them, or none. ``wanted``: judgements that the item needs, and the most that it gets."""
 
     item_id: str
     cell: Cell
@@ -241,9 +241,8 @@ class Allocator(UnitAllocator[_Dialogues]):
             self._barred[worker].update(groups)
 
     def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
-        """So many dialogues of each cell are wanted from now on, and cells that are ``stopped`` are not given out any
-        more. What runs goes on, and counts. A unit holds as many cells as are left, where these are fewer than
-        ``per_unit``."""
+        """Set how many dialogues of each cell are wanted from now on, and stop giving out the ``stopped`` cells. What
+        runs goes on, and counts. A unit holds as many cells as are left, where these are fewer than ``per_unit``."""
         with self._lock:
             for cell, count in self._counts.items():
                 count.wanted = wanted.get(cell, count.wanted)

@@ -1,4 +1,4 @@
-"""Who judges which finished dialogues next, and how often every item, group of models and dialogue was judged.
+"""Decide which finished dialogues each rater judges next, and count judgements per item, group of models and dialogue.
 
 A unit of work holds several items. They are chosen when a worker begins it: the neediest ones that show no dialogue
 which this worker has met, in this unit or any other (Deriu et al. 2020, §4: no two segments of a conversation in a batch of
@@ -112,8 +112,8 @@ class ItemPool:
         return int(self._wanted[self.cells[key].rows].sum())
 
     def ask_for(self, wanted: Mapping[CellKey, int], stopped: Collection[CellKey]) -> None:
-        """So many judgements of each cell are wanted from now on; cells that are ``stopped`` are not drawn from any
-        more. Where the items of a cell do not take so many, each of them gets more of them."""
+        """Set how many judgements of each cell are wanted from now on, and stop drawing from the ``stopped`` cells.
+        Where the items of a cell do not take so many, each of them gets more of them."""
         for key, count in self.cells.items():
             count.stopped = key in stopped
             count.wanted = wanted.get(key, count.wanted)
@@ -377,9 +377,8 @@ class ItemAllocator(UnitAllocator[Visit]):
                     self._pool.restore(judgement)
 
     def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
-        """So many judgements of each cell are wanted from now on, and cells that are ``stopped`` are not given out any
-        more. What is under way goes on, and counts. Where the items of a cell do not take so many, each gets more of
-        them."""
+        """Set how many judgements of each cell are wanted from now on, and stop giving out the ``stopped`` cells. What
+        is under way goes on, and counts. Where the items of a cell do not take so many, each gets more of them."""
         with self._lock:
             self._pool.ask_for({cell.key: number for cell, number in wanted.items()}, {cell.key for cell in stopped})
 
@@ -428,8 +427,8 @@ class ItemAllocator(UnitAllocator[Visit]):
 
     def claim_again(self, worker: str, unit: str, session: str, item_ids: Sequence[str]) -> dict[str, Item]:
         """The worker goes on with a unit that was cut off, in which these items are left. Returns: For each of them
-        itself, or another one in its place, where others judge it by now; it is absent where there is none. Nothing at
-        all is claimed where none of them can be had."""
+        itself, or another one in its place, where others judge it by now; it is absent where there is none. If none of
+        the items is available, nothing is claimed."""
         with self._lock:
             self._must_be_new(unit)
             past = self._workers[worker]

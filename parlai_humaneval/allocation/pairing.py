@@ -221,9 +221,9 @@ def _matched(
 def _balanced(
     ours: list[Dialogue], theirs: list[Dialogue], number: int, chance: str
 ) -> list[tuple[Dialogue, Dialogue]]:
-    """``number`` different pairings; every dialogue stands in as many as any other of its model, or in one more. Both in
-    random order, pairing n joins the n-th of one, counted round and round, with the n-th of the other. Every time that
-    both counts come back to where they began (after their least common multiple), the other is shifted by one."""
+    """``number`` different pairings. Each dialogue is used as often as its model's others, or once more. Both in random
+    order, pairing n joins the n-th of one, counted round and round, with the n-th of the other. Every time that both
+    counts come back to where they began (after their least common multiple), the other is shifted by one."""
     rng = random.Random(chance)
     ours, theirs = rng.sample(ours, len(ours)), rng.sample(theirs, len(theirs))
     period = math.lcm(len(ours), len(theirs))

@@ -80,7 +80,7 @@ def _check_all(specs: Sequence[ModelSpec]) -> list[Checked]:
 
 
 def _loaded(checked: Checked, zoo_files: Sequence[str], fix: bool | None, *, quiet: bool) -> dict[str, Any]:
-    """What a model that was asked is, with options its server wants; ``fix`` None: whoever sits at the terminal decides."""
+    """Describe a model that was asked, with options that its server wants. ``fix`` None: ask at the terminal."""
     result, fixed = _asked(checked, quiet), list[str]()
     while result.get("mends") and fix is not False:
         mend = Mend(**result["mends"][0])

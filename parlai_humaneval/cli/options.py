@@ -52,7 +52,7 @@ class SuggestingGroup(click.Group):
     command_class = Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; without arguments the help is no error, which it is for click 8.2 and later."""
+        """Works as in click, except that running without arguments is not an error, as it is in click 8.2 and later."""
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()

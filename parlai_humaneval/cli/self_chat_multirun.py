@@ -3,7 +3,7 @@
     python -m parlai_humaneval.cli.self_chat_multirun --config-name slurm hydra.launcher.partition=gpu \
         models=[blender_3B] num_dialogues=1000 out=chats shards=8
 
-Settings stand in ``conf/self_chat.yaml``; ``hydra/launcher`` is ``basic`` (the default), ``submitit_local``,
+``conf/self_chat.yaml`` holds the settings; ``hydra/launcher`` is ``basic`` (the default), ``submitit_local``,
 ``submitit_slurm`` (as in ``conf/slurm.yaml``), or any other plug-in's. The same command goes on with what is
 unfinished.
 """

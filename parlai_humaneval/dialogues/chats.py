@@ -1,8 +1,8 @@
 """Chats as others keep them → dialogues of this project's own JSON: lists of messages, ShareGPT, ACUTE-Eval's pairs, logs of
 ParlAI's ``model_chat``, questions with an answer, and texts such as “User: … Assistant: …”.
 
-Who speaks is known by the role: a user is a person, an assistant the model that the file names. System messages are no part
-of the dialogue; they are context where that is asked for.
+The role identifies the speaker: a user is a person, and an assistant is the model that the file names. System messages
+are not part of the dialogue. They become context if that is requested.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _exchange(data: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _ours(said: list[tuple[str, str]], form: Form) -> dict[str, Any]:
-    """Lines without empty ones at the ends; :data:`EMPTY` stands for those between."""
+    """Lines without the empty ones at both ends; `EMPTY` replaces empty lines in between."""
     places = [place for place, (_, text) in enumerate(said) if text]
     inside = said[places[0] : places[-1] + 1] if places else []
     empty = len(said) - len(places)

@@ -64,7 +64,7 @@ class Dialogue:
 
     @property
     def kind(self) -> DialogueKind:
-        """Who talks with whom; a dialogue whose speakers are unknown counts as one between people."""
+        """The kinds of speakers; a dialogue with unknown speakers counts as a dialogue between people."""
         people = [self.entities.get(speaker, HUMAN) == HUMAN for speaker in self.speakers]
         if all(people):
             return "human_human"
@@ -78,7 +78,7 @@ class Dialogue:
         return len(self.lines) // 2
 
     def known_entities(self) -> list[str]:
-        """Who the speakers are, in the order in which they first speak. Raises DataError."""
+        """The speakers' identities, in the order in which they first speak. Raises DataError."""
         unknown = [speaker for speaker in self.speakers if not self.entities.get(speaker)]
         if unknown:
             raise DataError(

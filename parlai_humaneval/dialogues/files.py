@@ -3,14 +3,14 @@
 - **JSONL of this project**: ``{"dialogue_id": "…", "turns": ["…", "…"]}`` a line; two speakers take turns. ``speakers``
   may name them (two names, or one for each turn), else they are ``speaker_1`` and ``speaker_2``.
 - **ParlAI's Conversations**: ``{"dialog": [[{"id": "…", "text": "…"}, …], …]}`` a line, as ``parlai self_chat``,
-  ``parlai interactive`` and this project's own self-chats write it; a metadata file beside it is read, too.
+  ``parlai interactive`` and this project's self-chats write it. A metadata file next to it is read as well.
 - **ParlAI's text format**: ``text:…<TAB>labels:…<TAB>episode_done:True``, an exchange a line.
 - **Chats** of other projects, as JSON objects (one a line, or a list) or as text: :mod:`.chats`.
 - **Tables** (CSV, Excel, Parquet), a dialogue a row, with the columns that chats in JSON have.
 - **fbdialog**: ``1 text<TAB>reply``, an exchange a line; a dialogue begins where the numbers do (ConvAI2's files).
 
-JSON may hold ``entities``, speaker → who that is: a model's name, or ``human``. The format is told by the
-first line. An error names the file, the line and what was expected.
+JSON may hold ``entities``, speaker → who that is: a model's name, or ``human``. The first line determines the format.
+An error names the file, the line and what was expected.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Draft:
             self.context.append(line.strip())
 
     def exchange(self, text: str, reply: str, where: str) -> None:
-        """Add what was heard and its reply. Personas, and with them topics, stand before the first words heard."""
+        """Add what was heard and its reply. Personas, and topics with them, come before the first words heard."""
         heard = text.split("\n")
         if not self.lines and any(persona_line(line) for line in heard):
             unsaid = len(heard) if persona_line(heard[-1]) else len(heard) - 1
@@ -280,9 +280,9 @@ _KEPT = ("task", "model", "model_file", "partner_model_file", "models", "seed", 
 
 
 def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    """The metadata of a file of conversations; nothing is told where there is none. ``parlai self_chat`` calls its
-    speakers after the agent's class, so that a name is taken from the options: of the Bot Speaker its models, joined by
-    “+”; else the folder or name of the model file; else the kind of model. Raises DataError."""
+    """The metadata of a file of conversations; empty if the file has none. ``parlai self_chat`` calls its speakers
+    after the agent's class, so that a name is taken from the options: of the Bot Speaker its models, joined by “+”;
+    else the folder or name of the model file; else the kind of model. Raises DataError."""
     file = path.with_suffix(".metadata")
     if path.suffix == ".metadata" or not file.is_file():
         return {}, {}

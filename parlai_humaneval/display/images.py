@@ -162,7 +162,7 @@ class ImageStore:
         return content
 
     def read(self, digest: str) -> bytes | None:
-        """The content of a picture; None: it is not here, or that is no digest."""
+        """The content of a picture; None: the picture is not here, or the digest is invalid."""
         if _DIGEST.fullmatch(digest) is None:
             return None
         with self._lock:

@@ -1,6 +1,6 @@
 """The words of a markdown text, with no sign and no word lost; and the tree of it that the page draws. CommonMark takes
-``2*3*4`` for emphasis; in a chat it is none. So a sign that may mean something else is replaced by a character that
-stands in no text before markdown-it reads it. In the tree HTML is text, and links are their words."""
+``2*3*4`` for emphasis; in a chat it is none. So a sign with another possible meaning is replaced, before markdown-it
+reads the text, by a character that no text contains. In the tree HTML is text, and links are their words."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _cells(row: str) -> int:
 
 @lru_cache(maxsize=2)
 def _parser(*, any_address: bool = False) -> Any:
-    """``any_address``: a link is one wherever it leads (``javascript:…``); only for who shows no address."""
+    """``any_address``: keep every link, wherever it leads (``javascript:…``), if no address is shown."""
     from markdown_it import MarkdownIt
 
     parser: Any = MarkdownIt("commonmark", {"maxNesting": 100}).enable(["table", "strikethrough"])
@@ -183,7 +183,7 @@ def _all_parts(markup: Markup) -> Iterator[Part | str]:
 
 
 class _Tree:
-    """Grows by markdown-it's tokens. What is nested deeper than a page draws stands in the last part that it does draw."""
+    """Grows by markdown-it's tokens. Anything nested too deep for a page becomes text of the innermost part."""
 
     def __init__(self) -> None:
         self.root: Markup = []

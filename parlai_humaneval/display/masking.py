@@ -47,7 +47,7 @@ _BETWEEN_SENTENCES = re.compile(r"(?<=[^\s.][^\s.][.!?])\s")
 
 @made_once(maxsize=1)
 def _talk() -> tuple[Sequence[re.Pattern[str]], re.Pattern[str], frozenset[str]]:
-    """Phrases that only programs say, what tells beside one of these alone, and words of which each phrase holds one."""
+    """Phrases that only programs say, phrases that are telling only near these, and words; a phrase has one or more."""
     maker = {"MAKER": any_of([*packaged().words.ordinary_makers, *packaged().words.makers])}
 
     def pattern(before: str, hidden: str, after: str) -> re.Pattern[str]:

@@ -4,12 +4,12 @@
 
 - Words are found as whole words, in any case. A word in capitals (``AI``) is found in capitals only. Accents do not
 matter. - ``(a|b)`` is one of several, ``[a|b]`` one of them or nothing, ``{list}`` one of the list of that name. -
-``word*`` has any ending, ``*`` is any word, and ``…`` stands for any words of the same sentence. - ``,`` is a comma,
-and ``.`` any other punctuation or the end. - ``<a|b>`` must stand there, and is not hidden; it is the first or the last
-part of a phrase. ``<!a|b>`` must not stand there; before a phrase these are single words.
+``word*`` matches any ending, ``*`` any word, and ``…`` any words of the same sentence. - ``,`` is a comma, and ``.``
+any other punctuation or the end. - ``<a|b>`` must stand there, and is not hidden; it is the first or the last part of a
+phrase. ``<!a|b>`` must not stand there; before a phrase these are single words.
 
-Where a phrase holds characters that are written without spaces, a space in it may stand in the text or not; ``_`` is
-one that must.
+If a phrase holds characters that are written without spaces, a space in it is optional in the text; ``_`` is a required
+space.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Triggers = tuple[frozenset[str], ...]
 
 
 class Part(NamedTuple):
-    """A part of a phrase, and the sets of stems of which one must stand in the text. ``spaced``: after a space."""
+    """Part of a phrase, and sets of stems; the text must contain a stem of each set. ``spaced``: after a space."""
 
     expression: str
     needed: Triggers = ()

@@ -1,4 +1,4 @@
-"""Letters of all scripts: which have no spaces between words, which stand for the same, which nobody sees."""
+"""Letters of all scripts: scripts without spaces between words, equivalent letters, and invisible characters."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _SIGNS = dict(zip("。、’‘ʼ′“”„«»「」『』\u3000", ".,''''" +
 
 
 class _Plain(dict[int, str]):
-    """Code point → the plain letter or sign that it stands for, looked up once."""
+    """Code point → the plain letter or sign that it represents, looked up once."""
 
     def __missing__(self, code: int) -> str:
         plain = _SIGNS.get(chr(code), chr(code))

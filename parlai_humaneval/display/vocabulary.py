@@ -1,4 +1,4 @@
-"""The words by which programs give themselves away: ``data/disclosures.yaml``, and a file of one's own besides."""
+"""Words that give programs away, from ``data/disclosures.yaml`` and your file."""
 
 from __future__ import annotations
 
@@ -196,8 +196,8 @@ def talk_phrases(vocabulary: Vocabulary) -> patterns.PhraseBook:
 
 @text.made_once(maxsize=1)
 def _packaged_talk() -> Sequence[patterns.Phrase]:
-    """They take two seconds to read: they are kept where Python keeps what it has compiled, and read anew where that cannot
-    be had."""
+    """Reading them takes two seconds, so they are cached where Python keeps compiled files, and read again if that is
+    impossible."""
     if not sys.implementation.cache_tag:
         return list(_with_names("talk", packaged().words))
     # By their contents: installers and images may give all files one time.

@@ -1,4 +1,4 @@
-"""What is said to a rater, in the language of their page. English stands where it is said and is the key of every catalogue.
+"""What is said to a rater, in the language of their page. The code has the English text, the key of every catalogue.
 
 As in gettext, and as ``src/language.ts`` has it on the page: the language is in force for a thread (or task), not passed to
 every place that says something.
@@ -235,7 +235,7 @@ MOST_REMEMBERED = 10_000
 
 @dataclass
 class Offered:
-    """The languages of a launch, the one for who wants none of them first. Thread-safe.
+    """The languages of a launch; the first is the default for raters who choose none. Thread-safe.
 
     ``chosen_by_browser``: several are offered, and each rater's browser says which of them is theirs.
     """
@@ -273,7 +273,7 @@ class Offered:
         return self.named(self._of.get(worker))
 
     def for_page(self) -> dict[str, dict[str, object]]:
-        """What every page is told of the languages: which there are, and what it looks up in each."""
+        """Data for every page: the available languages, and the texts that the page looks up in each."""
         return {
             tag: {"direction": one.direction, "catalogue": page_words(tag, self.folder)}
             for tag, one in self.languages.items()

@@ -8,9 +8,9 @@ chats with one model, ticks what applies to each reply, and rates it at the end;
 chat goes on: the PW-Turn of Smith et al. 2022, §3.1.2. The saved chat data has no positions; the messages of a
 ``state.json`` tell them (top is 1, bottom 2), and the time to each choice.
 
-Of ``crowdsourcing/tasks/acute_eval`` (acute_eval_runner.py, acute_eval_agent_state.py, analysis.py), the PW-Dialog of
-Smith et al. 2022, §3.1.3, after Li et al. 2019: as in ParlAI's own analysis, pairs with a known answer (``is_onboarding``)
-are no results, and neither is what workers did who got one of them wrong.
+Reads files of ``crowdsourcing/tasks/acute_eval`` (acute_eval_runner.py, acute_eval_agent_state.py, analysis.py), the
+PW-Dialog of Smith et al. 2022, §3.1.3, after Li et al. 2019: as in ParlAI's own analysis, pairs with a known answer
+(``is_onboarding``) do not count as results, and neither does anything from workers who got one of them wrong.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Exchange:
 
 @dataclass(frozen=True)
 class _Chat:
-    """A saved dialogue; ``task``: its task_description. Beginnings that were given to both are no exchanges."""
+    """A saved dialogue; ``task``: its task_description. Openings given to both do not count as exchanges."""
 
     unit: Unit
     dialogue_id: str
@@ -295,7 +295,7 @@ def per_turn_rows(unit: Unit, plan: ImportPlan) -> Rows:
 
 
 def _turn(task_data: Mapping[str, Any], before: int) -> int:
-    """Pairs stand at even task_turn_idx, from 0."""
+    """Pairs have an even task_turn_idx, starting at 0."""
     index = task_data.get("task_turn_idx")
     return index // 2 + 1 if isinstance(index, int) and index >= 0 else before + 1
 
@@ -327,7 +327,7 @@ FAILED = "pairs of workers who failed the onboarding"
 
 @dataclass(frozen=True)
 class _Dialogue:
-    """A dialogue of which ``speaker`` is judged; ``names``: who speaks, the first first; lines with places in it."""
+    """A dialogue whose ``speaker`` is judged. ``names``: the speakers, the first one first; numbered lines."""
 
     dialogue_id: str
     speaker: str
@@ -337,7 +337,7 @@ class _Dialogue:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A judged pair: its dialogues, whose judged speakers are two, and the answer; ``left``: who stood on the left."""
+    """A judged pair: its dialogues, whose judged speakers are two, and the answer; ``left``: the left one."""
 
     where: str
     data: Mapping[str, Any]

@@ -29,7 +29,7 @@ _SANDBOX = "_sandbox"  # Mephisto's mock and sandbox providers put it behind a w
 
 
 class Pseudonyms:
-    """Pseudonyms that remember whom they stand for, so that names can be found in texts too."""
+    """Pseudonyms that remember the original names, so that these can be replaced in texts too."""
 
     def __init__(self, make: Callable[[str], str]) -> None:
         self._make = make

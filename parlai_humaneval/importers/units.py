@@ -1,8 +1,9 @@
-"""What a reader gets (a unit of work), gives (rows), and is told (a plan); fields of units, with errors that name them.
+"""Units come from ParlAI's saved JSON files.
 
-Units stand in ParlAI's saved JSON files. One may hold the chat data alone (as ``model_chat`` writes it into its
-``chat_data_folder``), a rater's ``state.json`` or ``agent_data.json`` of a Mephisto data directory, or what Mephisto's
-``DataBrowser`` gives; one of them, a JSON list, or one a line.
+The input of a reader (a unit of work), its output (rows), and its plan; fields of units, with errors that name them.
+One may hold the chat data alone (as ``model_chat`` writes it into its ``chat_data_folder``), a rater's ``state.json``
+or ``agent_data.json`` of a Mephisto data directory, or what Mephisto's ``DataBrowser`` gives; one of them, a JSON list,
+or one a line.
 """
 
 from __future__ import annotations
@@ -37,10 +38,9 @@ class UnreadableUnit(TableError):
 class Unit:
     """What one rater did in one unit of work, as ParlAI saved it, and what is known of it besides. ``where``: file, and
     place in it, for messages. ``data``: chat data (an object) or judged pairs (a list). ``worker``: name of the worker
-    on the crowd platform, where it does not stand in ``data``. ``started``, ``ended``: seconds since the epoch.
-    ``messages``: everything that was sent and received, where that is kept; it tells positions and times. ``question``:
-    what raters were asked, where it does not stand in ``data``. ``final_questions``: the questions at the end, in their
-    order."""
+    on the crowd platform, if ``data`` does not hold it. ``started``, ``ended``: seconds since the epoch. ``messages``:
+    everything that was sent and received, where that is kept; it tells positions and times. ``question``: the raters'
+    question, if ``data`` does not hold it. ``final_questions``: the questions at the end, in their order."""
 
     where: str
     data: Any

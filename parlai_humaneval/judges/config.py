@@ -37,7 +37,7 @@ class JudgeError(HumanevalError, ValueError):
 
 
 class Price(BaseModel, extra="forbid", frozen=True):
-    """Of a thousand tokens, in ``currency``."""
+    """Price of a thousand tokens, in ``currency``."""
 
     prompt: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     completion: Annotated[float, Field(ge=0, allow_inf_nan=False)]

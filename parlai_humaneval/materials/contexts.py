@@ -1,4 +1,4 @@
-"""What a conversation starts from: who each side plays, what was said before, what to talk about.
+"""The starting point of a conversation: each side's persona, earlier lines, and the topic.
 
 Personas, first lines and topics have a file each. Contexts hold all of it; they come from local files: BlendedSkillTalk's,
 ConvAI2's, or this project's own format. Nothing is downloaded.

@@ -2,8 +2,8 @@
 
 In the YAML file a line may be written ``{when: persona, text: …}`` or ``{unless: [persona, practice], text: …}``. It stays
 where every flag of ``when`` is on and none of ``unless`` is. A section takes the same two keys; one that is left without
-lines goes as well. A text that stands alone (the title, say) may be a list of such pieces, which are joined.
-``{shared: NAME}`` stands for a part of ``data/shared_instructions.yaml``, which holds what tasks have in common.
+lines goes as well. A text of its own (such as the title) may be a list of such pieces, which are joined. ``{shared:
+NAME}`` inserts a part of ``data/shared_instructions.yaml``, which holds what tasks have in common.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class VerdictItem(_Item):
 
 
 class PairItem(_Item):
-    """Two finished chats. ``judged``: the place of the judged speaker in both (2: who answers)."""
+    """Two finished chats. ``judged``: the index of the judged speaker in both chats (2: the speaker who answers)."""
 
     conversations: Annotated[list[Annotated[list[Sentence], Field(min_length=2)]], Field(min_length=2, max_length=2)]
     judged: Literal[1, 2] = 2
@@ -251,7 +251,7 @@ def _flags(named: Any) -> list[str]:
 
 
 class _Material(BaseModel, extra="forbid"):
-    """Nothing but what is declared may stand in the file."""
+    """The file may hold only declared fields."""
 
 
 class Section(_Material):
@@ -271,7 +271,7 @@ order, the field of a better reply, that of a topic, finished chats, that of a r
 
 
 class GuideLine(_Material):
-    """A sentence that stands beside a part of the page when a rater first has to do with it."""
+    """A sentence next to a part of the page, shown when a rater first needs that part."""
 
     at: GuidePart
     text: Sentence

@@ -1,4 +1,4 @@
-"""What ParlAI is told of this package, and what it needs to run on today's torch and transformers, or without them."""
+"""Registers this package with ParlAI, and adapts ParlAI to today's torch and transformers, or to their absence."""
 
 from __future__ import annotations
 

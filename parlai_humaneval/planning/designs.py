@@ -62,7 +62,7 @@ class Design(ABC):
         """Power of the papers' test with ``n`` independent observations of each sample."""
 
     def paper_step(self, n: float) -> float:
-        """By how much the paper's test asks for more than a normal one, in standard errors."""
+        """How many more standard errors the paper's test requires than a normal test."""
         return 0.0
 
     def groups(self, n: float, per_worker: float) -> float:
@@ -144,7 +144,7 @@ class ChoiceDesign(Design):
         return 1 / math.sqrt(n * self.discordance) if self.binomial and not self.by_strength else 0.0
 
     def groups(self, n: float, per_worker: float) -> float:
-        """Of one ranking, workers of all pairs say something of these two: as many as of half of the models' pairs."""
+        """For a single ranking, workers of all pairs inform this pair: as many as for half of the models' pairs."""
         return n / per_worker * self.ranked / 2
 
     def _spread_of_logs(self, part: float) -> float:
@@ -154,8 +154,8 @@ class ChoiceDesign(Design):
         return float(shares @ logs**2 - (shares @ logs) ** 2)
 
     def _variance_of(self, lead: float) -> float:
-        """Of a lead of so many log-odds, of a turn of each two models. Of one ranking the first and the last lead by it,
-        the others are in the middle (Bradley & Terry 1952)."""
+        """Variance of a lead (in log-odds), for one turn of each two models. In a single ranking, the first model leads
+        the last by it, and the others are in the middle (Bradley & Terry 1952)."""
         if self.ranked == 2:
             won = self.discordance * expit(lead)
             return float(1 / won + 1 / (self.discordance - won))
@@ -253,7 +253,7 @@ class TwoScores(Design):
         return sizes.rank_sum_size(self.gap, alpha, power, likeness=self.likeness)
 
     def mean_size(self, alpha: float, power: float) -> float:
-        """Of normal scores: the rank-sum test would need 5 % more, as it only sees their order."""
+        """Uses normal scores: the rank-sum test would need 5 % more, as it only sees their order."""
         return float((ndtri(1 - alpha / 2) + ndtri(power)) ** 2 / self.information)
 
     def iid_power(self, n: int, alpha: float) -> float:

@@ -1,6 +1,6 @@
 """What a plan is asked for: checked, and filled up with what the papers do.
 
-What a plan takes for granted of every technique; what is a technique's own stands in its entry, as its habits.
+Assumptions of a plan that hold for every technique; the entry of a technique holds its own assumptions, as its habits.
 """
 
 from __future__ import annotations

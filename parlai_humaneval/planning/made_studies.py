@@ -195,8 +195,8 @@ def _frame(scores: Floats, names: Sequence[str], part: int) -> pd.DataFrame:
 
 @lru_cache
 def _points_of_gap(gap: float, size: int, models: int, icc: float) -> float:
-    """By how many points the first model is above the last, so that by the report's standardised scores a dialogue of the
-    first is above one of the last more often than below by the gap: of many workers, the same whatever the points."""
+    """Find how many points the first model must lead the last, so that by the report's standardised scores its
+    dialogues win by the gap. Based on many workers, the same for any number of points."""
 
     def lead(points: float) -> float:
         scores = _scores(_levels(points, models), size, _CALIBRATED // models, icc, np.random.default_rng(0))
@@ -218,7 +218,7 @@ def _points_of_gap(gap: float, size: int, models: int, icc: float) -> float:
 
 
 def _levels(points: float, models: int) -> Floats:
-    """Of each model: the first and the last are ``points`` apart, others lie in the middle."""
+    """The mean of each model: the first and the last are ``points`` apart, the others in the middle."""
     return np.array([points / 2, *[0.0] * (models - 2), -points / 2])
 
 
@@ -381,7 +381,7 @@ def _verdicts(question: PlanInputs, icc: float, names: Sequence[str], pairs: Seq
 
 
 def _of_finished(question: PlanInputs, likeness: Clustering, names: Sequence[str], pairs: Sequence[Asked]) -> _Made:
-    """Finished dialogues, each judged several times; who judges which is dealt out by chance, once for all studies."""
+    """Finished dialogues, each judged several times. Raters are assigned at random, once for all studies."""
     rng, side_by_side = np.random.default_rng(question.seed), likeness.sides == 2
     n = int(pairs[0][2].sum())
     dialogues = shared_out(n, max(2, round(n / likeness.per_dialogue)))
@@ -501,7 +501,7 @@ def simulated_power(
 
 def _found(tables: Tables, models: frozenset[str], question: PlanInputs) -> int:
     """In how many of the studies of ``tables``, a question each, the report's test of ``models`` (two, all, or the one)
-    finds a difference: by what they are told by, or by the paper's test, which a plan of independent answers is for."""
+    finds a difference: by the report's leading test, or by the paper's test, for plans of independent answers."""
     # Liu et al. test each pair at a level of its own, uncorrected.
     clustered, alone, alpha = question.clustered, question.method == "liu2023", question.alpha
     tests = (leads if clustered or not len(tables.turns) else turn_leads)(tables, baseline=len(models) == 1)

@@ -42,8 +42,8 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
     """One technique of a pilot; None where its tables do not say. Of several pairs of models numbers are medians.
     ``technique``, ``setting``, ``metric``, ``models``, ``n_workers``: what the pilot was. ``n_sets``,
     ``models_together``: sets of models that were judged together, and how many models those hold. ``n_simulated``: of
-    the workers, how many are programs. Their times are no prices, and do not count. ``n_judgements``: of one pair.
-    ``icc``, ``icc_low``, ``icc_high``: how alike judgements of one worker are, on the scale of the plan; can be
+    the workers, how many are programs. Their times do not indicate a cost, and do not count. ``n_judgements``: of one
+    pair. ``icc``, ``icc_low``, ``icc_high``: how alike judgements of one worker are, on the scale of the plan; can be
     negative. Pooled over all sets of models. ``dialogue_icc``, ``dialogue_icc_low``, ``dialogue_icc_high``: the same of
     judgements that share a finished dialogue. ``judgements_per_dialogue``: that share one, Σn²/Σn.
     ``effective_workers``: (Σn)²/Σn², of the judgements of all pairs. ``worker_inequality``: coefficient of variation of
@@ -236,7 +236,7 @@ def _pilot(tables: Tables, sets: Sequence[correlations.Measure], name: str) -> P
 
 
 def _spread_of_ratings(tables: Tables, measure: correlations.Measure) -> dict[str, float | None]:
-    """Of the ratings that decide between models, the first kind that there is: sliders, scales, ticks."""
+    """Spread of the ratings that decide between models, of the first kind in the data: sliders, scales, ticks."""
     studies = ((measure.technique, measure.setting), ("", ""))
     for names, shares in rated_shares(tables):
         if (names["technique"], names["setting"]) in studies:
@@ -257,7 +257,7 @@ def _shares_of_untied(gaps: Sequence[correlations.GapData], icc: float, workers:
 
 
 def _left(tables: Tables, measure: correlations.Measure) -> dict[str, Any]:
-    """Of all workers who began something, those who left something: nothing, where the tables do not say."""
+    """Counts of workers who began something and who left something unfinished; empty if the tables do not say."""
     both = (frame[["worker_id", "technique", "status"]] for frame in (tables.dialogues, tables.judgements))
     rows = pd.concat(both)
     rows = rows[rows["technique"].fillna("").isin([measure.technique, ""]).to_numpy(dtype=bool)]
@@ -294,7 +294,7 @@ def _counted_on(icc: float | None) -> float | None:
 def _minutes(
     tables: Tables, measure: correlations.Measure, habits: PlanningDefaults, programs: Collection[str]
 ) -> dict[str, float | None]:
-    """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed.
+    """For finished dialogues, the time of all questions about an item; otherwise of the only timed question.
     ``programs``: workers whose times say nothing of what people take."""
     if habits.held:
         rows = tables.dialogues[(tables.dialogues["complete"] == 1).to_numpy(dtype=bool)]

@@ -308,10 +308,10 @@ def _check_rates(alpha: float, power: float) -> None:
 
 @dataclass(frozen=True)
 class Clustering:
-    """Of the judgements of one sample. ``per_worker``: judgements of a worker, as a mean over workers, and ``icc``: how
-    alike those are; ``inequality``: the coefficient of variation of that number. ``per_dialogue``: judgements that
-    share a dialogue, and ``dialogue_icc``: how alike those are; ``sides``: dialogues in each judgement, two where
-    finished dialogues are compared."""
+    """Facts about the judgements of a sample. ``per_worker``: judgements of a worker, as a mean over workers, and
+    ``icc``: how alike those are; ``inequality``: the coefficient of variation of that number. ``per_dialogue``:
+    judgements that share a dialogue, and ``dialogue_icc``: how alike those are; ``sides``: dialogues in each judgement,
+    two where finished dialogues are compared."""
 
     per_worker: float
     icc: float
@@ -322,7 +322,7 @@ class Clustering:
 
     @property
     def workers_an_effective_one(self) -> float:
-        """Workers for each effective one; the effective number is (Σn)²/Σn². Who gives but one cannot differ."""
+        """Workers for each effective one; the effective number is (Σn)²/Σn². Single judgements cannot differ."""
         return 1 + self.inequality**2 if self.per_worker > 1 else 1.0
 
     @property
@@ -342,15 +342,15 @@ class Clustering:
         return 1 + (self.crowding - 1) * self.icc + of_dialogues
 
     def at(self, n: float) -> Clustering:
-        """Of ``n`` judgements: N dialogues of each model make N² different pairs, so that no more share one than √n."""
+        """The most judgements that can share a dialogue: N dialogues of each model make N² pairs, so √n of ``n``."""
         if self.sides == 1:
             return self
         return replace(self, per_dialogue=max(1.0, min(self.per_dialogue, math.sqrt(n))))
 
     def caution(self, n: float) -> float:
-        """By how much the two-way test of ``n`` judgements takes the variance for larger than it is, on average. It is
-        never below the variance by one kind of clusters alone, of each of which chance makes one or the other too
-        large: by 2(m − 1)/n for m judgements a cluster, in units of the variance of independent ones, squared."""
+        """How far the two-way test of ``n`` judgements overestimates the variance, on average. It is never below the
+        variance by one kind of clusters alone, of each of which chance makes one or the other too large: by 2(m − 1)/n
+        for m judgements a cluster, in units of the variance of independent ones, squared."""
         if not self.reused:
             return 1.0
         kinds = [(self.crowding, self.icc), *[(self.per_dialogue, self.dialogue_icc)] * self.sides]

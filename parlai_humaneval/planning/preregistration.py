@@ -47,10 +47,10 @@ class PreregistrationError(HumanevalError, ValueError):
 
 
 class Preregistration(BaseModel, extra="forbid", frozen=True):
-    """The facts. ``settings``: of the launch, by the names by which they are typed. ``question``: its words. ``exclude``:
-    checks; who fails them is left out of the report, but never out of what is decided. ``aims``: of a fixed plan, the
-    ``gap`` that it finds with which ``power`` at which ``alpha``. ``judge``: name and version of the judge whose file the
-    settings name, as the file can be changed."""
+    """The facts. ``settings``: of the launch, by the names by which they are typed. ``question``: its words.
+    ``exclude``: checks; the report leaves out workers who fail them, but decisions never do. ``aims``: of a fixed plan,
+    the ``gap`` that it finds with which ``power`` at which ``alpha``. ``judge``: name and version of the judge whose
+    file the settings name, as the file can be changed."""
 
     technique: str
     question: str

@@ -240,7 +240,7 @@ def _of_the_rule(inputs: PlanInputs) -> PlanInputs:
 
 
 def _scores(question: PlanInputs) -> Scores | None:
-    """How models are scored that are rated each by itself, or of which more than two stand in a chat; else None."""
+    """How models are scored if each is rated alone, or if a chat holds more than two of them; otherwise None."""
     models, habits = question.models or 2, question.habits
     if habits.measures != "choice":
         within = RATING_SD if question.rating_sd is None else question.rating_sd

@@ -207,7 +207,7 @@ MOST_EXACT = 20
 
 
 class RankSum(NamedTuple):
-    """``p``: one-sided, that the degraded model's ratings are no lower. ``passed`` None: one side has no rating."""
+    """``p``: one-sided; the degraded model's ratings are at least as high. ``passed`` None: one side has no rating."""
 
     passed: bool | None
     p: float

@@ -207,7 +207,7 @@ class CheckCount(BaseModel, extra="forbid"):
 
 
 class Exclusions(BaseModel, extra="forbid"):
-    """Who and what is left out, by which check and why.
+    """The workers and data that are left out, by which check and why.
 
     ``scope``: worker, where one failure leaves out all that the worker did; dialogue, where a failed dialogue goes
     alone. ``workers``, ``dialogues`` and ``judgements``: ids left out, in order of appearance; a worker stands there only

@@ -78,7 +78,7 @@ class PracticeCount(Part):
 
 
 class AttentionChecks(Part):
-    """Items whose right answer is known, by how they were answered; ``workers_failing``: who failed any."""
+    """Items with a known answer, by how raters answered them; ``workers_failing``: raters who failed any."""
 
     passed: int
     failed: int
@@ -97,7 +97,7 @@ class Left(Part):
 
 
 class Excluded(Exclusions):
-    """Who was left out, by which check and why; nothing is deleted.
+    """The workers who were left out, by which check and why; nothing is deleted.
 
     ``tasks``: those whose dialogues were judged, where more than the report's own (a worker who failed in any of them
     is left out here too); then all counts but ``here`` are over all of them.
@@ -194,12 +194,12 @@ class Flagged(Part):
 
 
 class Raters(Part):
-    """Who rated, and how much; None where the tables do not say. Times in seconds.
+    """The raters and their amount of work; None where the tables do not say. Times in seconds.
 
-    ``units_…``: dialogues or judgements. ``turns_not_answered``: begun and left. ``simulated``, ``people``: workers who
-    are programs and who are not; who is not known to be either counts in neither. ``items``, ``dialogues_shown``: of
+    ``units_…``: dialogues or judgements. ``turns_not_answered``: begun and left. ``simulated``, ``people``: numbers of
+    workers who are programs, and who are not; unknown workers count in neither. ``items``, ``dialogues_shown``: of
     judgements, without attention checks. ``median_turn_seconds``: of turns in which something was asked.
-    ``workers_finished``: who completed a dialogue or judgement at least, or of whom the tables do not say how it ended.
+    ``workers_finished``: workers who completed a dialogue or judgement, or whose tables do not say how it ended.
     """
 
     workers: int
@@ -230,13 +230,13 @@ class Raters(Part):
 
 
 class Facts(Part):
-    """All that stands in a document beside its sections.
+    """Everything in a document besides its sections.
 
     ``title``: names the tasks, or the models. ``made``: ISO 8601, UTC. ``include_partial``: answered turns of unfinished
-    dialogues count. ``registered``: what was registered of studies among them. ``excluded``: who was left out, by which
-    check and why; None: nobody was asked to be; ``left_out``: whom single sections leave out; ``flagged``: what failed a
-    check and counts all the same. ``from_task``: the database of the tasks was read. ``repeats``: what was done about
-    answers that were given again. ``versions``: of packages.
+    dialogues count. ``registered``: what was registered of studies among them. ``excluded``: the workers left out, by
+    which check and why; None: no exclusion was requested; ``left_out``: workers that single sections leave out;
+    ``flagged``: workers who failed a check and still count. ``from_task``: the database of the tasks was read.
+    ``repeats``: what was done about answers that were given again. ``versions``: of packages.
     """
 
     title: str
@@ -327,7 +327,7 @@ class Document(BaseModel, extra="forbid", defer_build=True):
     examples: list[Example] = Field(default_factory=list)
 
     def summaries(self) -> list[Summary]:
-        """The answers of all sections, each with who leads; those of a study that stopped once decided say so."""
+        """The answers of all sections, each with the leading model, and a note if the study stopped once decided."""
         if self._answers is None:
             self._answers = list(self._told())
         return self._answers

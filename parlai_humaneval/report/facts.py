@@ -1,4 +1,4 @@
-"""What a document says of the data beside its statistics, and how: designs, questions, set-up, raters, versions."""
+"""Facts of a document besides its statistics, and their wording: designs, questions, set-up, raters, versions."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def _is_complete(status: pd.Series[Any]) -> Flags:
 
 
 def _flagged(tables: Tables, include_partial: bool) -> list[document.Flagged]:
-    """Checks that raters failed, in dialogues and judgements that count; attention checks are no judgements."""
+    """Checks that raters failed, in dialogues and judgements that count. Attention checks do not count."""
     dialogues, judgements = tables.dialogues, tables.judgements[~is_set(tables.judgements, "gold")]
     counting = [
         dialogues[_is_complete(_status(dialogues)) | include_partial],

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """What a report may be told: ``draws`` of each bootstrap, all from ``seed``; intervals of coverage ``level``.
+    """Options of a report: ``draws`` of each bootstrap, all from ``seed``; intervals of coverage ``level``.
 
     ``onboarding_seconds``: that each worker spent before the first answer, 0 where it is not known. ``reuse``: each
     collected dialogue is judged at most so many times; None: as often as there are partners for it.
@@ -51,7 +51,7 @@ class Options:
 
     @property
     def bootstrap(self) -> dict[str, Any]:
-        """What an estimate that draws samples is told."""
+        """Options of an estimate that draws samples."""
         return {"seed": self.seed, "draws": self.draws, "level": self.level}
 
 
@@ -178,11 +178,12 @@ class PairLine(Part):
 
 
 class Best(Part):
-    """Which model leads, and which cannot be told from it, by ``by`` and at ``risk`` of any mistake.
+    """The leading model, and the models tied with it, by ``by`` and at ``risk`` of any mistake.
 
-    ``leader``: None where the second has the same value, or nothing orders them. ``together``: who may be the best, best
-    first; ``told``: those significantly below another one; ``untested``: no test could be made. ``unordered``: groups of
-    models, none of which can be ranked above another; empty where one leads, or values are equal.
+    ``leader``: None where the second has the same value, or nothing orders them. ``together``: the models that may be
+    the best, best first; ``told``: those significantly below another one; ``untested``: no test possible.
+    ``unordered``: groups of models, none of which can be ranked above another; empty where one leads, or values are
+    equal.
     """
 
     leader: str | None
@@ -213,7 +214,7 @@ class Summary(Part):
     ``what``: what the values are, as the label of an axis. ``verdict``: the answer in one sentence. ``pairs``: the
     largest gap first, with intervals of coverage ``level``. ``paper``: the answer as a paper has it, where that is more
     than the verdict. ``reference``: the value by chance alone. ``model_table``, ``pair_table``: keys of the tables that
-    the numbers come from; ``cite``: the latter in words. ``best``: None where ``models`` stand in the order to go by,
+    the numbers come from; ``cite``: the latter in words. ``best``: None if ``models`` are already in the final order,
     or there are no tests. ``rule``: if the study stops once it reaches a decision, whose intervals hold at all times.
     """
 
@@ -332,13 +333,13 @@ Builder = Callable[[Tables, Options], "Section | None"]
 
 
 class FailedSection(Section):
-    """What stands where an analysis failed: a remark that names it, and what it failed with."""
+    """Replaces a failed analysis: a remark that names the analysis and its error."""
 
     _title: str = PrivateAttr(default="")
 
     @classmethod
     def of(cls, title: str, error: Exception, where: str) -> FailedSection:
-        """Of the analysis of this title; ``where``: file and line."""
+        """Make the section for the failed analysis of this title; ``where``: file and line."""
         why = f"{type(error).__name__}: {error}".removesuffix(": ")
         section = cls(remarks=[f"The analysis “{title}” failed and is left out ({why}; {where})."])
         section._title = title
@@ -386,7 +387,7 @@ def _templates() -> Environment:
     from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
 
     class Kept(FileSystemBytecodeCache):  # type: ignore[misc]  # mypy reads no Jinja
-        """Nothing hangs on it: what cannot be read is compiled anew, and what cannot be written is not kept."""
+        """The cache is optional: unreadable templates are compiled again, and unwritable ones are not kept."""
 
         def load_bytecode(self, bucket: Any) -> None:
             try:

@@ -92,7 +92,7 @@ def verdict_of(answers: Sequence[Summary]) -> str:
 
 
 def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
-    """Who is ahead of whom, and how many pairs that tells of: of a model ahead of all others once, then pair by pair."""
+    """Sentences that name the better model, each with its number of pairs: first a model ahead of all, then pairs."""
     winner = ahead_of_all(answer.pairs)
     won = [pair.p_decides for pair in answer.pairs if pair.first == winner and pair.p_decides is not None]
     if winner:
@@ -315,7 +315,7 @@ def figure_of(answers: Sequence[Summary]) -> views.IntervalFigure | None:
 
 
 def _names_apart(answers: Sequence[Summary]) -> list[str]:
-    """Of each answer only what not all have in common: “sata_user”; empty where there is but one."""
+    """For each answer, only the parts that differ between answers: “sata_user”; empty if there is one answer."""
     parts = list(map(_parts, answers))
     differing = [place for place, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
     short = [", ".join(filter(None, (names[place] for place in differing[:3]))) for names in parts]

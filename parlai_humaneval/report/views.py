@@ -99,7 +99,7 @@ class IntervalFigure(View):
 
     ``band``: a stretch of the axis that is shaded, such as what counts as equal.
     ``share``: values are shares, or differences of two; ``in_points``: of the latter, written in percentage points.
-    ``labels_above``: names stand above their lines, not beside them, so that the figure is legible on a phone.
+    ``labels_above``: names are above their lines rather than next to them, so that the figure is legible on a phone.
     """
 
     kind: Literal["intervals"] = "intervals"

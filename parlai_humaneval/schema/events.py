@@ -157,8 +157,8 @@ class Interrupted(_Event):
 
 
 class Resumed(_Event):
-    """The rater goes on where an earlier visit was cut off: Mephisto's agent ``earlier``, whose events stand before
-    this one, and count here alone. The time between the last of them and this one was nobody's work."""
+    """The rater continues an interrupted visit: the events of Mephisto's agent ``earlier`` precede this one, and count
+    only here. The time between the last of them and this one was nobody's work."""
 
     event: Literal["resumed"] = "resumed"
     earlier: str

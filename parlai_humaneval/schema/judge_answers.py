@@ -48,7 +48,7 @@ class JudgeCard(Record):
 class JudgeAnswer(Record):
     """One answer of a judge. ``thing``: the live dialogue, or the item of finished ones. ``unit``: what was judged of
     it: ``dialogue:turn``, ``dialogue:verdict``, ``dialogue:final``, or the item. ``order``: 1 as a rater saw it, 2 the
-    other way round. ``shown``: candidates, models or dialogues, so ordered. ``dialogues``: those whose words stand in
+    other way round. ``shown``: candidates, models or dialogues, so ordered. ``dialogues``: those whose texts are in
     ``prompts``. ``prompts`` and ``replies``: what was sent and what came back; several where it was asked again, or
     (``score``) for each candidate. ``thoughts``: what its server or tokenizer tells apart from them as such.
     ``answers``: as a rater's; options and verdicts are those of the shown order. Empty where nothing could be read.

@@ -105,10 +105,10 @@ class Candidate(Record):
     writing), and ``replaced``: something was shown of an earlier try, which this text does not begin with.
     ``raw_text`` is the model's text where the text shown differs, else None: ``masks`` are what was hidden, ``changes``
     what else was done (see :mod:`parlai_humaneval.display.appearance`). ``same_as``: the id of the candidate that
-    stands for both on the page, because the texts and pictures are equal. ``failed``: nothing was shown, because all
-    replies were blank, or blocked for the reason ``blocked`` (the response filter, or there were only thoughts); text is
-    then empty and position 0. ``asked_again``: earlier replies of this turn, in order, that gave the model away or were
-    refused."""
+    represents both on the page, because the texts and pictures are equal. ``failed``: nothing was shown, because all
+    replies were blank, or blocked for the reason ``blocked`` (the response filter, or there were only thoughts); text
+    is then empty and position 0. ``asked_again``: earlier replies of this turn, in order, that gave the model away or
+    were refused."""
 
     candidate_id: str
     model: str
@@ -341,10 +341,10 @@ class ReplayedRating(Record):
 
 
 class ShownDialogue(Record):
-    """A dialogue as it was shown. ``position``: 1 (alone, or on the left) or 2. ``entities``: who the speakers are (a
-    model's name, or ``human``), the one who speaks first first. ``judged``: index of the speaker who is asked about;
-    None: both, or the dialogue as a whole. ``k``: exchanges shown, None: all. ``source``: the file or task that the
-    dialogue came from, ``settings`` what is known of how it was made."""
+    """A dialogue as it was shown. ``position``: 1 (alone, or on the left) or 2. ``entities``: the speakers (a model's
+    name, or ``human``), the first speaker first. ``judged``: index of the speaker who is asked about; None: both, or
+    the dialogue as a whole. ``k``: exchanges shown, None: all. ``source``: the file or task that the dialogue came
+    from, ``settings`` what is known of how it was made."""
 
     dialogue_id: str
     position: int = 1

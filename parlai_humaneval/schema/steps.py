@@ -1,9 +1,9 @@
-"""What a rater's page is told to show, and what it answers.
+"""Messages that tell a rater's page what to show, and the page's answers.
 
 The server owns the state of a live task. After every event it sends the page one :class:`PageState`: the whole of what
 is to be seen, with a growing ``version``. A page that was reloaded, or that missed some, needs only the newest. The
-page answers a step with one :class:`Answer`; the server checks it against the step that it had sent. No model name, no
-key of a right answer and no worker id ever stands in a PageState.
+page answers a step with one :class:`Answer`; the server checks it against the step that it had sent. A PageState never
+holds a model name, a key of a right answer or a worker id.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Notice(Wire):
 
 class Action(Wire):
     """Something else that can be done instead of writing a message: end the chat, note a new topic, give a verdict.
-    Actions of one ``group`` stand together under its name, with the ``hint`` that they share beside it; number keys do
+    Actions of one ``group`` are together under its name, next to the ``hint`` that they share; number keys trigger
     them. ``enabled`` False shows it with the reason in ``hint`` (“after 3 more messages”). With ``text_label`` it asks
     for a text first; with ``confirm`` it asks once more."""
 
@@ -201,7 +201,7 @@ class WaitStep(Wire):
 class Scale(Wire):
     """One statement to rate. ``slider``: continuous from ``minimum`` to ``maximum``, labelled at its ends only, no
     number shown, and no position until it is touched. ``points``: one radio button a whole number; ``labels`` names
-    each where there are names, and ``hints`` says of each what it means, where that is told."""
+    each if there are names, and ``hints`` explains each if there are explanations."""
 
     scale_id: str
     statement: Words
@@ -275,8 +275,8 @@ class PageState(Wire):
     the transcript's place. ``confirmed`` holds the ``update_id`` of the last answers that the server has dealt with
     (taken or refused): the page keeps resending an answer until it stands here. ``unit`` is the same for all visits to
     a unit of work, and tells nothing of it: under it the page keeps what was not sent yet. ``language`` is that of the
-    unit, which may have begun on another page. ``guided``: the page shows the sentences of the task's guide, each of
-    them beside its part until its step is answered."""
+    unit, which may have begun on another page. ``guided``: the page shows the sentences of the task's guide, each next
+    to its part until its step is answered."""
 
     version: int
     unit: str = ""

@@ -22,7 +22,7 @@ MOST_PARTS = 5000  # parts and texts of one reply; the page refuses more
 
 
 class Part(TypedDict):
-    """A part of a text and what stands in it. ``start``: the number of an ordered list's first item, where it is not 1."""
+    """Part of a text and its content. ``start``: the number of an ordered list's first item, where it is not 1."""
 
     tag: Tag
     start: NotRequired[int]
@@ -47,7 +47,7 @@ class Wire(BaseModel, extra="forbid"):
 
 
 class Picture(Wire):
-    """A picture beside a text, which the study's own server has at ``images/DIGEST.jpg``."""
+    """A picture next to a text, which the study's own server has at ``images/DIGEST.jpg``."""
 
     digest: str
     alt: str

@@ -1,4 +1,4 @@
-"""Files of dialogues that an interrupt at any moment leaves fit to go on with; beside each, how they were made."""
+"""Files of dialogues that can be continued after an interrupt at any moment, each with its metadata."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class DialogueFile:
         return max(len(self._shard.numbers(self._settings.num_dialogues)), len(self.numbers))
 
     def check(self) -> None:
-        """Find out what is there already; a SelfChatError where it was made otherwise, or is no file of ours."""
+        """Check existing files. Raises SelfChatError if a file was made otherwise, or is not one of ours."""
         if not self.path.exists():
             self._check_beside()
             return

@@ -1,6 +1,6 @@
 """The tests that a report leads with, of any tables: of every two models, of all at once, or of one against a baseline.
 
-All tests of turns that are corrected together, by what each pair of models is told, and what changes without each model.
+All tests of turns that are corrected together, the leading test of each pair, and the changes without each model.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from parlai_humaneval.techniques.registry import FREE_FOR_ALL, with_trait
 
 @dataclass(frozen=True)
 class FamilyTest:
-    """A test of the turns of ``group``. ``adjusted``: of a pair, the difference with both orders of the two counting
-    alike, where the effect of the place outweighs it; then the pair is told by that."""
+    """A test of the turns of ``group``. ``adjusted``: for a pair, the difference with both orders of the two weighted
+    equally, if the position bias outweighs it; then the pair leads with it."""
 
     group: ComparisonGroup
     test: TurnTest
@@ -52,7 +52,7 @@ class FamilyTest:
 
     @property
     def told(self) -> Result:
-        """The difference that the pair is told by."""
+        """The difference that the report leads with."""
         return self.adjusted or self.test.clustered
 
 
@@ -171,9 +171,9 @@ def _ranked(matrix: Floats, models: Sequence[str]) -> tuple[dict[str, float | No
 
 @dataclass(frozen=True)
 class Lead:
-    """One test of two ``models``; of more, whether all are equal; of one, against a baseline. ``told``: by worker, as
-    models are told by it; ``paper``: the paper's test, which may decide. Pairs have Holm's correction over the
-    ``family``.
+    """One test of two ``models``; of more, whether all are equal; of one, against a baseline. ``told``: clustered by
+    rater, the test that the report leads with; ``paper``: the paper's test, which may decide. Pairs have Holm's
+    correction over the ``family``.
     """
 
     family: Family

@@ -1,8 +1,8 @@
 """Many studies side by side, from the arrival of each worker to the last decision; a live study is one of them.
 
-Every worker is folded in once, in the order in which they came: whoever came later waits, until the one before has
-finished, left or run out of time. What a worker is asked is drawn on arrival, from what those before them are known to
-have said. All arrays have the studies as their first axis.
+Workers are added one by one, in the order in which they came: a later worker waits until the earlier one has finished,
+left or run out of time. What a worker is asked is drawn on arrival, from what those before them are known to have said.
+All arrays have the studies as their first axis.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from parlai_humaneval.stopping.rule import StoppingRule
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Of each pair, those others that may be a margin apart when it is. ``through``: 2 × pairs × (models − 2); the pairs of
-    either of its two models with each other model, of which one at most counts. ``elsewhere``: pairs × …; the rest, of
-    which ``most`` may count."""
+    """For each pair, the other pairs that may be a margin apart when it is. ``through``: 2 × pairs × (models − 2); the
+    pairs of either of its two models with each other model, of which one at most counts. ``elsewhere``: pairs × …; the
+    rest, of which ``most`` may count."""
 
     through: Ints
     elsewhere: Ints
@@ -141,8 +141,8 @@ class Decisions:
     the ones that follow from two others. ``equal``: studies × pairs; the two are less than the margin apart. ``asked``:
     studies × pairs; those that dialogues are drawn from. ``going``: studies; whether any pair is open. ``together``:
     pairs are called equal together (see :func:`.alike`); else one by one, as in older studies. ``pooled``: dialogues of
-    decided pairs tell of others, too. ``paths``: who is better is decided over all orders in which models can stand
-    (see :func:`along_paths`); else pair by pair, as in older studies, and where no order is taken for granted."""
+    decided pairs tell of others, too. ``paths``: the better model is decided over all possible orders of the models
+    (see `along_paths`); else pair by pair, as in older studies, and if no order is assumed."""
 
     def __init__(
         self,
@@ -178,9 +178,9 @@ class Decisions:
         return self._open[rows].copy()
 
     def look(self, rows: Ints, evidence: Evidence) -> None:
-        """Decide in the studies ``rows`` what the evidence allows: first who is better, then who is equal. Who is
-        better: at α, the clearest direction first, one at a time, so that no two claims can contradict each other. Who is
-        equal: all pairs together, or one by one, at β. Then settle whom to ask about."""
+        """Decide in the studies ``rows`` what the evidence allows: first which models are better, then which are equal.
+        For better: at α, the clearest direction first, one at a time, so that no two claims can contradict each other.
+        For equal: all pairs together, or one by one, at β. Then settle whom to ask about."""
         clearest = evidence.order_now.max(axis=1) if self.paths else evidence.clearest
         fewest = np.minimum(self._true, 2 * (self.pairs.models - 1) if self.paths else np.inf)[:, None]
         among = self._with(rows, self._open & (clearest >= fewest / self.alpha))
@@ -262,9 +262,9 @@ class Decisions:
 
     def _refuted(self, rows: Ints) -> Ints:
         """How many directions must be false if every claim so far is true (Holm 1979; Shaffer 1986). The claims
-        themselves, also those that follow. If models stand in one order, with ties, a chain of L of them, each claimed
-        to be better than the next, means L places, and at least so many pairs at different places as where all other
-        models share one of these."""
+        themselves, also those that follow. If the models form one order, with ties, a chain of L models, each claimed
+        to be better than the next, requires L ranks, and at least as many pairs of different rank as if all other
+        models shared one of these."""
         claims: Ints = self.better[rows].sum(axis=(1, 2))
         if not self.transitive:
             return claims
@@ -515,8 +515,8 @@ class Studies:
         self.dropped = self.folded.copy()
 
     def of_pair(self, row: int, pair: int) -> tuple[Floats, Floats, Floats]:
-        """Of a study's pair: each folded worker's mean share, in the order of arrival, of how many dialogues, one that
-        was cut off in part, and of how many that they were shown. Only of those who are held."""
+        """For a study's pair: each folded worker's mean share, in the order of arrival; their dialogues, where one that
+        was cut off counts in part; and the dialogues shown to them. Only of held workers."""
         folded = int(self.folded[row] - self.dropped[row])
         shown = self._shown[row, :folded] == pair
         done = np.nan_to_num(np.where(shown, self._done[row, :folded], 0.0))

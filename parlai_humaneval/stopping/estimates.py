@@ -143,7 +143,7 @@ def strengths_after_stopping(
 
 
 def _leads(picks: int, others: int, turns: int) -> list[int]:
-    """Of each turn: 1 where only the first was chosen, −1 where only the second was, else 0."""
+    """For each turn: 1 if only the first was chosen, −1 if only the second was, else 0."""
     both = max(0, picks + others - turns)
     won, lost = picks - both, others - both
     return [1] * won + [-1] * lost + [0] * (turns - won - lost)

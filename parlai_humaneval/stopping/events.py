@@ -52,8 +52,8 @@ class Began(_Record):
     leave in the middle of them: they are ``filled`` (see :class:`.Evidence`), or ``left_out``, as studies did that
     began before there was a choice. ``equality``: pairs are called equal ``together`` (see :class:`.Decisions`), or
     ``one_by_one``, as in studies that began before that; ``even``: together, and both models of a pair tell as much
-    through a third, however often either is left. ``order``: who is better is decided over all orders, along ``paths``,
-    or ``pair_by_pair``, as in studies that began before that."""
+    through a third, however often either is left. ``order``: the better model is decided over all orders, along
+    ``paths``, or ``pair_by_pair``, as in studies that began before that."""
 
     event: Literal["began"] = "began"
     rule: StoppingRule
@@ -90,7 +90,7 @@ class Arrived(_Record):
 
 
 class Answered(_Record):
-    """A worker finished a dialogue; ``late``: after they had left or run out of time, so that it is no evidence."""
+    """A worker finished a dialogue; ``late``: they had left or run out of time, so it does not count as evidence."""
 
     event: Literal["answered"] = "answered"
     at: float

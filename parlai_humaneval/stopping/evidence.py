@@ -405,7 +405,7 @@ def _sums(place: Ints, count: int, values: Floats | None = None) -> Floats:
 
 
 def _filled_sums(place: Ints, count: int, values: Floats) -> Floats:
-    """The same of each filling (fillings × what is summed)."""
+    """The same sums for each filling (fillings × sums)."""
     sums = np.empty((len(values), count))
     for filling, each in enumerate(values):
         sums[filling] = np.bincount(place, weights=each, minlength=count)

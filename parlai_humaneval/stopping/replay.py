@@ -45,10 +45,10 @@ class ReplayedPair(BaseModel, frozen=True):
 class Replay(BaseModel, frozen=True):
     """What a stopping rule would have made of one technique, setting, metric and kind of data. ``needed``: dialogues
     (or comparisons, or judged segments) that were used until all was decided, or to the end. ``passed_over``: of pairs
-    that were decided by then. ``dialogues``, ``workers``: in the data. ``workers_needed``: who had come when all was
-    decided. ``answer``: what would have been decided, in words. ``shuffles``: replays with the workers in another
-    order, in a share ``shuffled_decided`` of which all was decided; ``shuffled_share``: the mean share of the data that
-    they needed, ``shuffled_low`` and ``shuffled_high``: between which four in five lie."""
+    that were decided by then. ``dialogues``, ``workers``: in the data. ``workers_needed``: workers who had come when
+    all was decided. ``answer``: what would have been decided, in words. ``shuffles``: replays with the workers in
+    another order, in a share ``shuffled_decided`` of which all was decided; ``shuffled_share``: the mean share of the
+    data that they needed, ``shuffled_low`` and ``shuffled_high``: between which four in five lie."""
 
     technique: str
     setting: str
@@ -79,7 +79,7 @@ class Replay(BaseModel, frozen=True):
 
     @property
     def share(self) -> float:
-        """Of the data, what was needed."""
+        """The share of the data that was needed."""
         return self.needed / self.dialogues
 
     def __str__(self) -> str:
@@ -92,9 +92,9 @@ class Replay(BaseModel, frozen=True):
 
 @dataclass(frozen=True)
 class _Material:
-    """Answers of one kind: a row each, in the order of the table. ``workers``: who gave each row; ``done``: which part
-    of its dialogue was answered. ``shares``: rows × pairs; nan of what the row does not show. ``sizes``: dialogues of
-    each row: one, or of ratings all that are compared in it; one that was cut off counts as none."""
+    """Answers of one kind: a row each, in the order of the table. ``workers``: the worker of each row; ``done``: which
+    part of its dialogue was answered. ``shares``: rows × pairs; nan of what the row does not show. ``sizes``: dialogues
+    of each row: one, or of ratings all that are compared in it; one that was cut off counts as none."""
 
     names: dict[str, str]
     models: tuple[str, ...]
@@ -302,7 +302,7 @@ def _by_worker(material: _Material, came: Ints) -> _Judged:
 
 
 def _dialogues(row: Ints, counted: Flags, sizes: Ints) -> Ints:
-    """Of each study, the dialogues that count; columns of one ``row`` of the material stand side by side."""
+    """For each study, the number of dialogues that count; columns of one ``row`` of the material are adjacent."""
     held = np.where(counted, row, -1)
     before = np.concatenate([np.full((len(held), 1), -1), np.maximum.accumulate(held, axis=1)[:, :-1]], axis=1)
     return np.asarray(np.where(held > before, sizes[np.maximum(held, 0)], 0).sum(axis=1), dtype=np.int64)
@@ -396,7 +396,7 @@ def rated_shares(tables: Tables) -> Iterator[tuple[dict[str, str], pd.DataFrame]
 
 
 def _of_ratings(tables: Tables, began: Mapping[str, int]) -> Iterator[_Material]:
-    """Of workers who rated several models, these are compared; where most rated one, the first who rated each model, the
+    """If workers rated several models, compare these. If most rated one, compare the first rater of each model, the
     second, and so on, in the order in which they came. See :func:`.share_of_ratings`."""
     for names, shares in rated_shares(tables):
         if len({*shares["model"]}) < 2:
@@ -422,7 +422,7 @@ def _of_ratings(tables: Tables, began: Mapping[str, int]) -> Iterator[_Material]
 
 
 def _paired(names: dict[str, str], rows: pd.DataFrame, lead: Floats) -> _Material:
-    """Of rows of two models each, a dialogue a row; ``lead``: from 1, the first won, to −1."""
+    """For rows of two models each, a dialogue a row; ``lead``: from 1, the first won, to −1."""
     a, b = (rows[name].astype(str).to_numpy(dtype=object) for name in ("model_a", "model_b"))
     models = sorted({*a, *b})
     pairs = pairs_of(len(models))

@@ -28,17 +28,17 @@ _HELD = 64  # With more workers in memory, those who are evidence already are dr
 
 @dataclass(frozen=True)
 class Crowd:
-    """How raters are, who come one after the other. ``turns``: of a dialogue, each of which one of two models wins, if
-    it is no tie. ``icc``: how alike the turns are that a worker judges of one pair. Workers like models: who prefers A
-    to B and B to C more than others do also prefers A to C. ``dialogues``: of a worker, as a mean. ``heavy_tail``:
-    standard deviation of the logarithm of that number; 0: all give equally many. ``most``: the largest number of
-    dialogues of a worker. ``leave``: chance of leaving, before each dialogue but the first. ``quit``: chance of leaving
-    before each turn but the very first one. ``quit_by_taste``: by how much the logarithm of that chance is lower for
-    somebody who likes the first model of the pair more than others do, by one standard deviation. ``quit_by_choice``:
-    by how much it is higher after a turn that the first model won, and lower after one that it lost. ``haste``: by how
-    much faster (in the logarithm of seconds) somebody is who likes the first model more than others do, by one standard
-    deviation. ``in_flight``: raters at a time. ``ties``: share of turns that neither model wins, the same with all
-    raters; they count half for each."""
+    """How raters are, who come one after the other. ``turns``: of a dialogue; one of two models wins each turn, unless
+    it is a tie. ``icc``: how alike the turns are that a worker judges of one pair. Workers like models: workers who
+    prefer A to B and B to C more than others do also prefer A to C. ``dialogues``: of a worker, as a mean.
+    ``heavy_tail``: standard deviation of the logarithm of that number; 0: all give equally many. ``most``: the largest
+    number of dialogues of a worker. ``leave``: chance of leaving, before each dialogue but the first. ``quit``: chance
+    of leaving before each turn but the very first one. ``quit_by_taste``: by how much the logarithm of that chance is
+    lower for somebody who likes the first model of the pair more than others do, by one standard deviation.
+    ``quit_by_choice``: by how much it is higher after a turn that the first model won, and lower after one that it
+    lost. ``haste``: by how much faster (in the logarithm of seconds) somebody is who likes the first model more than
+    others do, by one standard deviation. ``in_flight``: raters at a time. ``ties``: share of turns that neither model
+    wins, the same with all raters; they count half for each."""
 
     turns: int = 6
     icc: float = 0.05
@@ -66,13 +66,13 @@ class Crowd:
         return (rate * (1 - rate) - self.ties / 4) * (self.icc + (1 - self.icc) / self.turns)
 
     def design_effect(self) -> float:
-        """By how much more dialogues a fixed plan needs whose workers each judge one pair: 1 + (m − 1)·likeness of two."""
+        """Factor on the dialogues of a fixed plan whose workers each judge one pair: 1 + (m − 1)·likeness of two."""
         likeness = self.icc / (self.icc + (1 - self.icc) / self.turns)
         return 1 + (self.dialogues - 1) * likeness
 
     @property
     def independent(self) -> float:
-        """Of the comparisons of a rater, the part that they are worth."""
+        """The share of a rater's comparisons that are independent."""
         return 1.0
 
     def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Crowded:
@@ -145,8 +145,8 @@ class Crowded:
 
     def _chances(self, rates: Floats) -> tuple[Floats, Ints]:
         """Chances of winning a turn, of the workers who like the pair's first model least to most (… × steps), and which
-        of these there are in each study of each pair. Of turns that are no tie. Beta distributed, which gives two turns
-        of a worker just the asked likeness."""
+        of these there are in each study of each pair. Ties are left out. Beta distributed, which gives two turns of a
+        worker just the asked likeness."""
         decided = 1 - self.crowd.ties
         mean = 0.5 + (rates[:, self.pairs.first, self.pairs.second] - 0.5) / decided
         known, which = np.unique(mean, return_inverse=True)
@@ -159,7 +159,7 @@ class Crowded:
         return np.clip(table, 0, 1), which.reshape(mean.shape)
 
     def run(self, on_ended: Callable[[int], None] | None = None) -> Simulated:
-        """Let workers come until every study is decided, or at its cap; ``on_ended`` is told how many have ended."""
+        """Let workers come until every study is decided, or at its cap; ``on_ended`` gets how many ended."""
         done = self.done
         while self.studies.count:
             rows = np.arange(self.studies.count)
@@ -243,8 +243,8 @@ class Crowded:
         self.studies.enter(rows, shown, shares, done, due=now + self._allowed(shown), ended=ended)
 
     def _until_quit(self, shown: Ints, shares: Floats, likes: Floats) -> tuple[Floats, Floats]:
-        """Of what workers would answer, what they do before they leave in mid-dialogue: shares of those turns, and which
-        part of each dialogue's."""
+        """The answers that workers give before they leave in mid-dialogue: the shares of those turns, and which part of
+        each dialogue they cover."""
         crowd, (n, dialogues) = self.crowd, shown.shape
         if not crowd.quit:
             return shares, np.ones_like(shares)

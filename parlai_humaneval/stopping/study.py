@@ -1,6 +1,6 @@
-"""One sequential study, from the first arrival to its answer: who is asked what, and what is decided.
+"""A sequential study, from the first arrival to its answer: the questions for each worker, and the decisions.
 
-Nothing here knows of a crowd platform: whoever runs the study says who came, what they answered and when, and stores the
+This module knows nothing of crowd platforms: the caller reports who came, what they answered and when, and stores the
 log. ``replay`` makes the same study of its log, or says where it differs.
 """
 
@@ -180,9 +180,9 @@ class SequentialStudy:
         self.studies.predict(_ONE, np.array([unit.number]), unit.predicted[None])
 
     def answer(self, worker: str, dialogue: int, outcome: Outcome, *, at: float) -> None:
-        """Note what came of a worker's dialogue, by its place from 0; after the last one the worker is through. What
-        comes after the worker left or ran out of time, or after the study's end, is kept in the log, and is no
-        evidence."""
+        """Note what came of a worker's dialogue, by its place from 0; after the last one the worker is through.
+        Outcomes that come after the worker left or ran out of time, or after the study's end, are kept in the log, but
+        do not count as evidence."""
         came = self._came(worker)
         self._check(worker, came, dialogue, outcome)
         self.look(at=at)
@@ -202,8 +202,8 @@ class SequentialStudy:
 
     def choose(self, worker: str, dialogue: int, outcome: Outcome, *, whole: int, at: float) -> None:
         """Note what a worker has chosen so far in a dialogue that they have not finished; see :class:`.Chose`. Nothing
-        is noted that is no evidence: after they left or ran out of time, or after the study's end; nor in studies that
-        leave such dialogues out, or rate each model by itself, as only two ratings tell anything."""
+        is noted that does not count as evidence: after they left or ran out of time, or after the study's end; nor in
+        studies that leave such dialogues out, or rate each model by itself, because a comparison takes two ratings."""
         came = self._came(worker)
         self._check(worker, came, dialogue, outcome)
         self.look(at=at)
@@ -260,8 +260,8 @@ class SequentialStudy:
         self.log.append(events.Extended(at=self.now, max_dialogues=max_dialogues))
 
     def look(self, *, at: float) -> None:
-        """Let time pass, so that nobody is waited for who has run out of it. The clock never goes back, whatever the
-        clocks of several machines say."""
+        """Let time pass, so that workers who have run out of it are no longer waited for. The clock never goes back,
+        whatever the clocks of several machines say."""
         if not np.isfinite(at):
             raise StudyError(f"the time is {at}", try_="give seconds")
         self.now = max(self.now, float(at))
@@ -351,9 +351,9 @@ class SequentialStudy:
         return lambda: forecast(known, begun=begun, crowd=like, **options).model_copy(update=unit)
 
     def strengths(self) -> Strengths | None:
-        """Of all models, “after optional stopping”; None before there is anything to go by, and where each model is
-        rated on its own, so that none wins. All answers count, also those that came after the answer was reached,
-        which nothing was stopped by, and turns of dialogues that were never finished."""
+        """Strengths of all models, “after optional stopping”; None if there is no data yet, or if each model is rated
+        on its own, so that none wins. All answers count, also those that came after the answer was reached, which
+        nothing was stopped by, and turns of dialogues that were never finished."""
         answered = (
             (worker, came.dialogues[number], outcome)
             for worker, came in self._workers.items()

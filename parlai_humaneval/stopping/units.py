@@ -69,7 +69,7 @@ class Unit:
         self.done[self.columns_of(dialogue)] = done
 
     def columns_of(self, dialogue: int) -> slice:
-        """Of a dialogue of models that are rated together."""
+        """The columns of a dialogue with models that are rated together."""
         before, of_it = 0, 0
         for group in self.groups[: dialogue + 1]:
             before, of_it = before + of_it, len(group) * (len(group) - 1) // 2
@@ -88,8 +88,8 @@ class Unit:
 class Worker:
     """Someone who came, by ``name``: the ``unit`` that their dialogues are of, until when (``due``) they are waited for,
     and what they answered. ``so_far``: what was chosen in dialogues before they were finished. ``foreseen``: dialogues of
-    which a judge had said something before. ``late``: the places of
-    those whose outcomes are no evidence; ``overdue``: any of these came after the worker's time had run out."""
+    which a judge had said something before. ``late``: the indices of dialogues whose outcomes do not count as evidence;
+    ``overdue``: any of these came after the worker's time had run out."""
 
     name: str
     unit: Unit
@@ -207,7 +207,7 @@ class Scores:
 
     @property
     def independent(self) -> float:
-        """Of the comparisons of all models that a rater scores, the part that they are worth."""
+        """The share of a rater's comparisons of all scored models that are independent."""
         return 2 / max(2, self.at_once)
 
     def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Scored:

@@ -1,8 +1,8 @@
 """Records of raters, and answers of judges → tidy tables, on which all analysis works.
 
-Judges are models. Their tables stand beside those of raters (:attr:`.columns.Tables.judges`) and are never among them:
-nothing that counts raters' answers reads them. They hold the rows that a rater with the same answers would have; each row
-says ``rater_kind`` judge, which ``judge`` and in which ``order`` of the candidates; both orders of a thing have a row.
+Judges are models. Their tables are next to those of raters (`.columns.Tables.judges`) and are never among them: nothing
+that counts raters' answers reads them. They hold the rows that a rater with the same answers would have; each row says
+``rater_kind`` judge, which ``judge`` and in which ``order`` of the candidates; both orders of a thing have a row.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows of the tables that judgements of finished dialogues fill: judgements, segments, comparisons of two dialogues.
 
-Below them, rows of dialogues that are rated once more by somebody else, beside what their own rater said: replies of
-turns (chosen, ticked or ranked) stand in ``turns``, ratings in ``ratings``, rankings and verdicts pair by pair in
+Below them are rows of dialogues that somebody else rated again, with the answers of their own rater: replies of turns
+(chosen, ticked or ranked) are in ``turns``, ratings in ``ratings``, rankings and verdicts pair by pair in
 ``comparisons`` (Liu et al. 2023, third-party annotation; Ma et al. 2023, preference ranking and dimensions).
 """
 

@@ -343,7 +343,7 @@ class Dialogues:
     ``points``: dialogues × models, turns won; nan for a model that did not take part. ``workers``: per dialogue.
     ``chosen``, ``positions``: turns × models, nan where not shown; ``positions`` None where none is known.
     ``turn_workers``, ``turn_numbers``, ``turn_dialogues``: per turn; the last are rows of ``points``.
-    ``started_known``: dialogues stand in the order in which they began; else in that of the table."""
+    ``started_known``: dialogues are in the order in which they began; else in that of the table."""
 
     setting: str
     metric: str
@@ -424,7 +424,7 @@ def _points(chosen: Floats, dialogues: Ints, counted: Flags, shape: Floats) -> F
 
 
 def _order(names: Objects, tables: Tables) -> tuple[Ints, bool]:
-    """Order of the dialogues: by when they began where that is known of all, else as they stand in ``turns``."""
+    """Order of the dialogues: by their beginning if it is known of all, else as in ``turns``."""
     place = _by_name(tables.turns, np.arange(len(tables.turns)))
     rows = tables.dialogues
     times = pd.to_datetime(rows["started"], utc=True, format="ISO8601", errors="coerce")

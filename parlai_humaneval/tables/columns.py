@@ -247,9 +247,9 @@ def _rows_are(count: int) -> str:
 
 @dataclass(frozen=True)
 class StoppingLog:
-    """What happened in a study that stops once it reaches a decision, from its log; ``study``: its name. ``events``: oldest
-    first, as they stand in the log. What they mean, and whether they lead to the decisions that stand among them, is
-    for who reads them."""
+    """What happened in a study that stops once it reaches a decision, from its log; ``study``: its name. ``events``:
+    oldest first, as in the log. Their meaning, and whether they lead to the decisions among them, is for the reader to
+    judge."""
 
     study: str
     events: tuple[Row, ...]

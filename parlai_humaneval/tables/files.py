@@ -145,8 +145,8 @@ def dialogue_ids(rows: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _in_order(answer: Ints, frame: pd.DataFrame) -> tuple[Ints, Ints]:
-    """Of each row, the place of its answer among those to the same, by when they began where all say so; and how many
-    these are."""
+    """For each row, the rank of its answer among answers to the same thing, by when they began if all rows have times,
+    and the number of these answers."""
     started = np.full(len(frame), np.nan)
     if "started" in frame.columns:
         read = pd.to_datetime(frame["started"], utc=True, errors="coerce", format="ISO8601")

@@ -1,6 +1,6 @@
 """Which rows of the tables count, and as what: finished dialogues, unfinished ones made to count, ratings on sliders.
 
-Who stands behind the answers of tables: people, or programs that were put in their place.
+The source of the answers in tables: people, or programs in their place.
 """
 
 from __future__ import annotations

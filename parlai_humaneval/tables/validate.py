@@ -150,8 +150,8 @@ def _named(column: pd.Series[Any], names: frozenset[str]) -> Flags:
 
 
 def _one_pick(frame: pd.DataFrame) -> None:
-    """Where one reply is chosen, one place is. Equal replies may share it, and are chosen together. Ranks of those who
-    judged a turn once more are no picks: several replies can be the best."""
+    """Where one reply is chosen, one place is. Equal replies may share it, and are chosen together. Ranks by raters who
+    judged a turn again do not count as picks: several replies can be the best."""
     apart = picks_one(frame) & (frame["same_as"].isna() & frame["rank"].isna()).to_numpy(dtype=bool)
     apart &= ~(is_set(frame, "failed") | is_set(frame, "continued_each"))
     if not apart.any():
@@ -216,8 +216,8 @@ def words_of_row(rule: str, of_rows: Mapping[str, pd.Series[Any]], **facts: obje
 
 
 def _slider_scales(ratings: pd.DataFrame, sliders: Flags) -> None:
-    """Refuse sliders of one technique with different ends; and, where no column names the scales of a technique, criteria
-    or workers with only points and halves up to ten, or only shares up to one, beside others above."""
+    """Refuse sliders of one technique with different ends. If no column names the scales of a technique, also refuse
+    criteria or workers with only points and halves up to ten, or only shares up to one, if others exceed these."""
     check_sliders(ratings[sliders])
     rows = ratings[(ratings["scale"].isna() & ratings["maximum"].isna()).to_numpy(dtype=bool) & sliders]
     technique, value = rows["technique"].fillna(""), rows["value"].astype(float)

@@ -1,14 +1,14 @@
 """What raters are asked about finished dialogues: the questions about speakers, and the words of the answers.
 
-The questions of whole techniques stand in :mod:`parlai_humaneval.techniques.registry`, those of scales in
-:mod:`parlai_humaneval.techniques.questions`.
+Questions of whole techniques are in `parlai_humaneval.techniques.registry`, those of scales in
+`parlai_humaneval.techniques.questions`.
 
 Source: Deriu et al. 2020, §3.1, describe what they ask, and print no questions; the sentences here keep their words: whether
 each entity is a human or a bot, or whether one is unsure; “grammatically correct and fluent”; “specific to the
 conversation's given context” and “answering sensibly and not with illogical statements”, these two after Adiwardana et al.
 2020.
 
-What is asked when a conversation is over, beside the criteria: the verdict on two partners, and the ends of sliders.
+Questions after a conversation besides the criteria: the verdict on two partners, and the ends of sliders.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _chosen(
     form: str,
     short_form: str,
 ) -> list[C]:
-    """``words``: what one is called, and several; ``form``: that of one's own, with what must be known of it."""
+    """``words``: what to call one, and several; ``form``: the form of a custom one, with its required fields."""
     one, several = words
     found: list[C] = []
     for entry in wanted:

@@ -59,17 +59,13 @@ class PlanningDefaults:
         measures: what an observation says: which models were chosen, whether the one model was good, or a score.
         at_once: are all models in each judgement? Otherwise each pair of models (or each model) has its own.
         discordance: share of judgements that tell two models apart, where ties are possible.
-        without_ties: is the win rate that of the judgements that are no tie?
-        of_turns: is each turn judged?
-        held: do workers hold the dialogues that they judge?
-        degraded_model: does each worker rate one more model, which is bad on purpose?
+        without_ties: does the win rate leave out ties? of_turns: is each turn judged? held: do workers hold the
+        dialogues that they judge? degraded_model: does each worker rate one more model, which is bad on purpose?
         judgements_per_dialogue: of a finished dialogue, if the plan says nothing else; None: as of any technique.
-        in_liu2023: do Liu et al. 2023 give sample sizes for it?
-        note: what must be known beside a plan.
-        same_size: settings that need as many judgements as another one, which a comparison of techniques has already.
-        most_models: that a judgement can show.
-        discordance_of_many: share of judgements that tell two models apart when there are more than two.
-        liu2023_discordance: what Liu et al. 2023 count with: for two models, and for more.
+        in_liu2023: do Liu et al. 2023 give sample sizes for it? note: a warning to print with a plan. same_size:
+        settings that need as many judgements as another one, which a comparison of techniques has already. most_models:
+        that a judgement can show. discordance_of_many: share of judgements that tell two models apart when there are
+        more than two. liu2023_discordance: what Liu et al. 2023 count with: for two models, and for more.
     """
 
     judgement: str

@@ -160,7 +160,7 @@ def facets_of(every: Iterable[Entry]) -> frozenset[tuple[str, str]]:
 
 
 def _settle(entry: Entry) -> None:
-    """What all answers come to: who is ahead, and what one may look for."""
+    """Sum up all answers: the preferred model, and the values that readers can filter by."""
     (best, most), *others = entry.points.most_common(2) or [("", 0)]
     if most:
         is_tie = best == TIE or (bool(others) and others[0][1] == most)
@@ -460,7 +460,7 @@ def _reply(row: Row, settings: str) -> Reply:
 
 
 def _talk(dialogue: Row, settings: str, pictures: Container[str]) -> Talk:
-    """A dialogue of the column ``shown``; whoever wrote it, its fields may be anything."""
+    """A dialogue of the column ``shown``. Any program may have written it, so its fields may hold anything."""
     said = dialogue.get("lines")
     names = [str(name) for name in entities] if isinstance(entities := dialogue.get("entities"), list) else []
     lines: list[Line] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -65,9 +65,14 @@ def texts() -> Iterator[str]:
             yield from [entry.id] if isinstance(entry.id, str) else entry.id
 
 
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
 def _strings(file: Path) -> Iterator[str]:
     """Strings with the docstrings of public functions and the descriptions of settings, without other docstrings."""
-    tree, skipped = ast.parse(file.read_text("utf-8")), set()
+    tree, skipped = _tree(file), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node in tree.body and not node.name.startswith("_"):
             yield from re.split(r"\n\s*\n", re.sub(r":\w+:`+([^`]*)`+|``", r"`\1`", ast.get_docstring(node) or ""))
@@ -80,6 +85,13 @@ def _strings(file: Path) -> Iterator[str]:
             yield "".join(str(piece.value) if isinstance(piece, ast.Constant) else "`x`" for piece in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             yield from re.split(r"\n\s*\n", re.sub(r"%[.\d]*[a-z]\b|\{[^}]*\}", "`x`", node.value))
+
+
+def _docstrings(file: Path) -> Iterator[str]:
+    """Paragraphs of the docstrings of a module and of all its classes, methods and functions."""
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from re.split(r"\n\s*\n", re.sub(r"(:\w+:)?`+[^`]*`+", "`x`", ast.get_docstring(node) or ""))
 
 
 def _configs(file: Path) -> Iterator[str]:
@@ -106,7 +118,18 @@ def _leaves(node: object) -> Iterator[str]:
 
 @cache
 def prose() -> list[str]:
-    paragraphs = {" ".join(text.split()) for text in texts()}
+    return _prose(texts())
+
+
+@cache
+def docstrings() -> list[str]:
+    """Paragraphs that only maintainers read: patterns check them, and Harper, which takes its time, does not."""
+    packages = (REPOSITORY / "parlai_humaneval", REPOSITORY / "mephisto_tasks")
+    return _prose(text for package in packages for file in package.rglob("*.py") for text in _docstrings(file))
+
+
+def _prose(found: Iterable[str]) -> list[str]:
+    paragraphs = {" ".join(text.split()) for text in found}
     words = re.compile(r"(?:.*?[A-Za-z]{2,}[ ,]){3}")
     return sorted(text for text in paragraphs if words.match(text) and not NO_PROSE.search(text))
 
@@ -124,7 +147,7 @@ def breaches() -> set[str]:
     """Of the rules of :data:`RULES`."""
     found = (
         (rule, text, match)
-        for text in prose()
+        for text in (*prose(), *docstrings())
         for rule, pattern in RULES.items()
         for match in re.finditer(pattern, text)
     )

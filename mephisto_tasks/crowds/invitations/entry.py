@@ -1,4 +1,4 @@
-"""Who comes by an invitation: the door of a launch for them, and what they find at it before any page is shown."""
+"""Visitors with an invitation: their door of a launch, and the checks before any page is shown."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class InvitationDoor:
         self._visitors = LinkSigner(data_dir / VISITOR_KEY, "visitor", INVITE_ANEW)
 
     def arrival(self, parameters: Parameters) -> Arrival | None:
-        """Who came, if they may; its ``study`` is the invitation. Raises BadLink."""
+        """The visitor, if they may take part; its ``study`` is the invitation. Raises BadLink."""
         if INVITATION not in parameters:
             return None
         with _no_fault_of_the_link():
@@ -78,7 +78,7 @@ class InvitationDoor:
         return Arrival(worker_name=worker, door=NAME, study=invitation.invitation_id, vouched=True)
 
     def begins(self, arrival: Arrival) -> None:
-        """Whoever begins uses the link, and takes a place of a class's link. Raises BadLink."""
+        """A visitor who begins uses up the link, or takes a place of a class's link. Raises BadLink."""
         with _no_fault_of_the_link():
             invitation = self._book.find(arrival.study)
             if invitation is not None:

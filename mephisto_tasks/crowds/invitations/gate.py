@@ -24,7 +24,7 @@ _WRONG = phrase("Wrong link")
 
 
 class Gate:
-    """Shows nothing of the study to who has a bad link, or, with ``only_invited``, none; ``secure``: by https only."""
+    """Hides the study from visitors with a bad link or, with ``only_invited``, with none; ``secure``: by https only."""
 
     def __init__(self, invitations: InvitationDoor, *, only_invited: bool, secure: bool) -> None:
         self._invitations, self._only_invited, self._secure = invitations, only_invited, secure

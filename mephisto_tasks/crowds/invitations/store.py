@@ -1,5 +1,5 @@
-"""Who is to be invited (a file of names, whose faults are told by line before anything is made), who is, until when, and who
-has come: an SQLite file in the study's folder, where alone names stand."""
+"""Invitations to send (a file of names, whose faults are reported by line before anything is made), their ends, and the
+people who have come: an SQLite file in the study's folder, the only place with names."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class InvitationStore:
     def invite(
         self, people: Sequence[Person], worker_of: Callable[[Person], str], lasting_s: float
     ) -> list[Invitation]:
-        """An invitation for each, all or none. Who has one that was not revoked keeps it, and its link, with a new end."""
+        """An invitation for each person, all or none. People with a valid one keep it and its link, with a new end."""
         with self._database.writing() as connection:
             now = self._now(connection)
             return [

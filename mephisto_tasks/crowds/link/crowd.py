@@ -39,7 +39,7 @@ class Door(Protocol):
     def takes_back(self) -> bool: ...  # whether visitors came from a site to which they return the task
 
     def arrival(self, parameters: visits.Parameters) -> visits.Arrival | None:
-        """Who came; None: no parameters of this door. Raises TurnedAway: they are forged, expired, or too few."""
+        """The visitor; None: no parameters of this door. Raises TurnedAway: they are forged, expired, or too few."""
 
     def begins(self, arrival: visits.Arrival) -> None:
         """Note that the visitor begins, who so far may only have looked. Raises TurnedAway."""
@@ -91,7 +91,7 @@ class Reception(visits.Site):
         self._task_name, self._provider_type = task_name, provider_type
 
     def identify(self, visitor: visits.Visitor) -> visits.Refusal | None:
-        """Who comes, by ``parameters`` of their page's address, which count alone; and the visits that they claim."""
+        """Identify the visitor, only by ``parameters`` of their page's address, and the visits that they claim."""
         try:
             arrival = arrival_by(self._doors, read_parameters(visitor.data.get("parameters")))
         except visits.TurnedAway as turned_away:
@@ -135,7 +135,7 @@ class Reception(visits.Site):
         return None
 
     def begin(self, visitor: visits.Visitor) -> visits.Refusal | None:
-        """The visit begins, and Mephisto is told of it in the place of what the page sent."""
+        """Begin the visit, and pass it to Mephisto instead of the page's data."""
         arrival = visitor.arrival
         assert arrival is not None, "visitors are identified first"
         door = self._door_of(arrival)
@@ -185,7 +185,7 @@ class Reception(visits.Site):
         return self._store.go_on_as(visit, known or self._store.add(self._task_name, arrival))
 
     def exit(self, worker_name: str, outcome: visits.Outcome) -> Redirect | None:
-        """Where a worker goes whose newest visit ends so. Mephisto tells how units end; who had none yet, ends here."""
+        """Where to send a worker after their newest visit. Mephisto reports how units end; other visits end here."""
         visit = self._store.newest_of(self._task_name, worker_name)
         if visit is None:
             return None
@@ -218,7 +218,7 @@ class Reception(visits.Site):
         return None if door is None else door.exit(arrival, outcome)
 
     def _takes_back(self, arrival: visits.Arrival) -> bool:
-        """Of a door that this launch does not have, it is taken that there was a site."""
+        """If this launch does not have the door, assume that there was a site."""
         door = self._door_of(arrival)
         return door is None or door.takes_back
 

@@ -1,4 +1,4 @@
-"""What the provider keeps of its own beside Mephisto's database: who came with which session, and how that ended."""
+"""The provider's data in addition to Mephisto's database: the worker of each session, and how it ended."""
 
 from __future__ import annotations
 

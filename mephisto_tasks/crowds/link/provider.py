@@ -57,7 +57,7 @@ class _OfType:
 
 
 class LinkRequester(_OfType, Requester):
-    """Who launches; there is nothing to register, and nothing to spend here."""
+    """The researcher who launches; there is nothing to register, and nothing to spend here."""
 
     def register(self, args: Any = None) -> None: ...
 
@@ -100,7 +100,7 @@ class LinkWorker(_OfType, Worker):
 
 
 class LinkUnit(_OfType, Unit):
-    """A unit is open as soon as it is made: there is nobody else who must be told."""
+    """A unit is open as soon as it is made, because no site has to be informed."""
 
     def launch(self, task_url: str) -> None:
         self.set_db_status(AssignmentState.LAUNCHED)

@@ -1,8 +1,8 @@
 """Paying on MTurk: approvals for what was handed in, bonuses by an assignment of the same worker for the rest.
 
-MTurk pays a reward by approving an assignment that was handed in, and a bonus only by such an assignment: who left
-without handing anything in can be paid by another assignment of theirs, or by hand. Approving twice does nothing. A bonus
-carries a token, which MTurk knows for 24 hours; for good it stands in the reason that the worker reads, so that a bonus
+MTurk pays a reward by approving a submitted assignment, and a bonus only with such an assignment. A worker who left
+without submitting can be paid by another assignment of theirs, or by hand. Approving twice does nothing. A bonus
+carries a token, which MTurk knows for 24 hours. The token is also in the reason that the worker reads, so that a bonus
 whose sending was cut off is found among those that MTurk lists."""
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ What differs, and why:
   ask AWS, and write, whenever somebody looks at them;
 * a HIT is made once however often a lost answer makes us ask, says what study it is of, and is not printed;
 * HITs of a run are taken off the market side by side;
-* qualifications that were deleted on MTurk are made anew, before workers are required to have them or not.
+* qualifications that were deleted on MTurk are made again, before workers are required to have them or not.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class StudyAgent(MTurkAgent):
         self.update_status(wanted.lower())  # Mephisto's words for both are MTurk's in lower case
 
     def _status_on_mturk(self, client: Any, assignment: str) -> str:
-        """Of the assignment, which must be this worker's: MTurk gives the id of a returned one to the next worker."""
+        """The status of the assignment, if it is this worker's: MTurk gives returned ids to the next worker."""
         with asking(f"look at the assignment {assignment}"):
             stored = client.get_assignment(AssignmentId=assignment)["Assignment"]
         if stored["WorkerId"] != self.get_worker().get_mturk_worker_id():

@@ -1,4 +1,4 @@
-"""Panels that send raters by link, each a YAML file of this folder or of yours."""
+"""Panels that send raters by link, each a YAML file of this folder or yours."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def panel_of(settings: Mapping[str, Any]) -> PanelDoor | None:
 
 
 def _letters(setting: str, value: object) -> str:
-    """What stands in a conf. Raises ConfigError for a number that YAML made of it: the panel would not know it again."""
+    """A setting as text. Raises ConfigError if YAML made a number of it, which the panel would not recognize."""
     text = "" if value is None else str(value)
     if _MADE_A_NUMBER.fullmatch(text) or isinstance(value, bool):
         advice = f"put it in quotes: {setting.rpartition('.')[2]}: '…'"

@@ -1,5 +1,5 @@
-"""Who comes from Prolific, and how submissions end. Ids of an address are compared with what it says of the submission:
-nobody is let in blind. Our server completes submissions, with codes that no browser ever sees, until Prolific took it."""
+"""Arrivals from Prolific, and the ends of submissions. Ids in an address are checked against Prolific's data on the
+submission. Our server sends completions, with codes that no browser ever sees, until Prolific has accepted them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SignedLinks:
     _read_at: float = float("-inf")
 
     def check(self, token: str, session: str) -> None:
-        """Raises TurnedAway: the token is not of this submission, or no good; NotYetKnown: no keys can be had."""
+        """Raises TurnedAway: the token is not of this submission, or is invalid; NotYetKnown: no keys are available."""
         try:
             head, claims, signature = token.split(".")
             header, said = _decoded(head), _decoded(claims)
@@ -312,7 +312,7 @@ DECLINED_THERE = (DECLINED[0], PHRASES["declined_there"])
 
 @dataclass
 class Arrivals:
-    """Asks Prolific about each arrival; who was let in goes on while it is out of reach. Thread-safe."""
+    """Asks Prolific about each arrival; participants who were let in continue while it is out of reach. Thread-safe."""
 
     client: Prolific
     studies: Callable[[], Sequence[str]]
@@ -388,7 +388,7 @@ class ProlificDoor(PanelDoor):
         return True
 
     def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
-        """Back to Prolific. Who was away, or gave the task back, is there already, and may come again."""
+        """Send the participant back to Prolific, unless they were away or returned the task; they may come again."""
         kinds: dict[Outcome, str] = {"complete": COMPLETE, "no_consent": NO_CONSENT, "screened_out": TURNED_AWAY}
         kind = kinds.get(outcome)
         if outcome == "screened_out" and self.practised(arrival.worker_name):
@@ -422,5 +422,5 @@ class ProlificReception(Reception):
         return said if said != text else f"{text} {t(PLEASE_RETURN, site=redirect.site)}"
 
     def screened_out(self, worker_name: str) -> Redirect | None:
-        """Who was away and finds nothing any more is sent back as well: no unit is kept for them."""
+        """A participant who was away and for whom nothing is left is sent back as well: no unit is kept for them."""
         return self.exit(worker_name, "screened_out")

@@ -230,9 +230,9 @@ class Prolific:
                 return
 
     def post(self, path: str, body: Any = None, *, repeat: bool = False) -> Any:
-        """Create or do something; its answer, as text where it is no JSON. ``repeat``: doing it twice changes nothing,
-        so that it is sent again where its answer was lost. Raises Uncertain: it may have been done (only without
-        ``repeat``); ProlificError: it was not."""
+        """Create or do something. Returns the answer, as text if it is not JSON. ``repeat``: doing it twice changes
+        nothing, so that it is sent again where its answer was lost. Raises Uncertain: it may have been done (only
+        without ``repeat``); ProlificError: it was not."""
         return self._write("POST", path, body, repeat)
 
     def patch(self, path: str, body: Any, *, repeat: bool = True) -> Any:

@@ -108,7 +108,7 @@ class Lists:
             self._bring(self.allowed, self._listed(self._eligibility.allowed))
 
     def _bring(self, group: Group, names: Iterable[str], *, keep: bool = False) -> None:
-        """``keep``: another data directory's blocks may stand in it, too."""
+        """``keep``: the group may also hold another data directory's blocks."""
         wanted = {found for name in names if (found := participant(name)) is not None}
         there = self._members[group.id]
         if new := wanted - there:

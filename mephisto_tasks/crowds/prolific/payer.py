@@ -85,7 +85,7 @@ class ProlificPayer:
         self._there = self._there.again()
 
     def _session(self, work: Work) -> str:
-        """Of what has no unit (a practice), that by which the worker came last."""
+        """The session; for work without a unit (a practice), the worker's last session."""
         if work.agent_id:
             return self._of_agent.get(work.agent_id, "")
         return self._of_worker.get(self._names[work.worker_id], "")
@@ -209,7 +209,7 @@ class ProlificPayer:
             yield f"Prolific lists bonuses late. Run this again after {at}, before you look for them there"
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
-        """By Prolific's own calculator, which knows the account's fee and its tax."""
+        """The cost from Prolific's calculator, which knows the account's fee and its tax."""
         amount = sum(handed_in.in_cents(payment.amount) for payment in payments)
         return handed_in.major(round(self._client.cost(amount, 1, "its fees")) - amount)
 
@@ -429,7 +429,7 @@ class ProlificPayer:
 
 
 def _batches(payments: Sequence[Payment]) -> Iterator[list[Payment]]:
-    """Parts of a size that Prolific takes; two bonuses for one submission in one part could not be told apart."""
+    """Split payments into parts of a size that Prolific takes, with at most one bonus per submission in each."""
     left = list(payments)
     while left:
         firsts: dict[str, Payment] = {}

@@ -23,7 +23,7 @@ ADDS_MONEY = "top up the workspace in Prolific's web app, or ask for less; nothi
 
 @dataclass(frozen=True)
 class Workspace:
-    """Who pays, and what is left. ``available``: in cents."""
+    """The paying account, and its balance. ``available``: in cents."""
 
     id: str
     project: str

@@ -177,8 +177,8 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
 
 
 def _from_file(path: Path) -> ModuleType:
-    """The module in a file, anew once the file has changed. Two files of one name are two modules; what stands beside it
-    can be imported by it."""
+    """The module in a file, loaded again once the file has changed. Two files with the same name are two modules; each
+    can import its neighbours."""
     if not path.is_file():
         raise InvalidValue(worded(__file__, "no_python", path=path), where="function", misspelt=nearest_file(path))
     path = path.resolve()

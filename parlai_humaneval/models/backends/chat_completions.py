@@ -1,4 +1,4 @@
-"""Any model behind an OpenAI-compatible server, local or hosted. Its key stands in an environment variable alone."""
+"""Any model behind an OpenAI-compatible server, local or hosted. The key comes only from an environment variable."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Prices:
                 )
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
-        """Of one reply, in :attr:`currency`; None where a price or a number of tokens that it takes is not known."""
+        """The cost of one reply, in `currency`; None if a price or a number of tokens is unknown."""
         due = ((self.prompt, prompt_tokens), (self.completion, completion_tokens))
         priced = [(price, tokens) for price, tokens in due if price is not None]
         if not priced or any(tokens is None for _, tokens in priced):

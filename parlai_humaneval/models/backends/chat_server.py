@@ -199,8 +199,8 @@ class ChatServer:
         stream: bool,
         hears: Callable[[str], None] | None = None,
     ) -> tuple[ChatReply, int]:
-        """The reply, and how many requests it took; an OutsideError says what to check. ``stream``: so that it is no
-        long silence. ``hears`` gets the text so far, from a server that can stream."""
+        """The reply, and how many requests it took; an OutsideError says what to check. ``stream``: avoids a long
+        silence. ``hears`` gets the text so far, from a server that can stream."""
         # The pool starts no more threads than `concurrency`, but another for each that hangs.
         if not self._free.acquire(timeout=self.patience_s):
             raise OutsideError(f"{self.server} is already busy with as many requests as concurrency allows")

@@ -30,7 +30,7 @@ class NobodyAnswered(OutsideError):
 
 
 class NobodyThere(OutsideError):
-    """No partner sits at the desk, and has not for a while; whoever waits should not wait on."""
+    """There has been no partner at the desk for a while; callers should stop waiting."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no person was there to write a reply for {seconds:g} s", final=True)
@@ -45,7 +45,7 @@ class Withdrawn(OutsideError):
 
 @dataclass(eq=False)
 class Errand:
-    """A reply that is to be written; the same ``errand_id`` whenever the same is asked for. ``partner``: who has it."""
+    """A reply that is to be written; the same ``errand_id`` whenever the same is asked for. ``partner``: its writer."""
 
     errand_id: str
     heard: Heard

@@ -44,7 +44,7 @@ class Played:
 
 
 class PromptFormat(ABC):
-    """How a model wants its dialogue. ``system_prompt``: what it is told before everything else."""
+    """How a model wants its dialogue. ``system_prompt``: the instructions before everything else."""
 
     with_special_tokens = True
     """Whether the tokenizer adds the tokens with which its texts begin and end."""
@@ -220,8 +220,8 @@ def _with_images(speaker: str, text: str, images: Sequence[SeenImage]) -> Conten
 
 @dataclass(frozen=True)
 class Wording:
-    """How a dialogue is told to a server. ``alternate``: lines of one speaker in a row are one message;
-    ``begin_prompt`` stands where the bot has the first line, ``go_on_prompt`` where it had the last."""
+    """How a dialogue is sent to a server. ``alternate``: consecutive lines by one speaker become one message;
+    ``begin_prompt`` is used if the bot has the first line, ``go_on_prompt`` if it had the last."""
 
     system_prompt: str = ""
     system_role: SystemRole = "system"

@@ -58,7 +58,7 @@ OUT_OF_TOKENS = Mend("max_tokens", advice="raise max_tokens in the options of it
 
 @dataclass(frozen=True)
 class Sent:
-    """What the refused request held. ``fields``: beside the messages; ``roles``: of the messages, in their order."""
+    """What the refused request held. ``fields``: other than messages; ``roles``: of messages, in order."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     roles: Sequence[str] = ()

@@ -240,7 +240,7 @@ DIALOGUES = "dialogues"
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """``spec`` is to be trained and put at ``made``. ``data``: prefix of one's own dialogues, instead of the block's
+    """``spec`` is to be trained and put at ``made``. ``data``: prefix of your dialogues, instead of the block's
     task."""
 
     spec: ModelSpec

@@ -165,7 +165,7 @@ class TransferTransfoDictionary(DictionaryAgent):
         return True
 
     def unspoken(self) -> list[int]:
-        """Ids that are no part of a text: the model must say none of them, but for the one that ends its reply."""
+        """Ids of special tokens: the model must never say any of them, except the token that ends its reply."""
         own = [index for index in range(self._words, len(self)) if index != self.tok2ind[EOS]]
         return [*self._unspoken, *own]
 
@@ -241,9 +241,8 @@ class SpeakerHistory(History):
         return self.context()
 
     def context(self, knowledge: str = "", most: int | None = None) -> list[int]:
-        """Token ids of who the speakers are, of ``knowledge`` and of the latest turns, ``most`` of them: of older turns
-        the beginning is cut; the start loses its end only when it would take more than half and the turns need the
-        place."""
+        """Token ids of the speakers, of ``knowledge`` and of the latest turns, at most ``most``. Older turns lose their
+        beginning; the start loses its end only if it would take more than half and the turns need the room."""
         turns = self.turns[-self._kept :]
         start = [self._bos, *self.parse(" ".join([*self.own, *([knowledge] if knowledge else [])]))]
         if self.partners:
@@ -370,7 +369,7 @@ CONFIG_SUFFIX = ".config.json"
 class TransferTransfoAgent(TorchGeneratorAgent):
     """Speaks with the language-modelling head; ranks with the multiple-choice head, in training and evaluation.
 
-    Training sets each true reply beside ``num_negatives`` wrong ones: of the example's own ``label_candidates`` where
+    Training pairs each true reply with ``num_negatives`` wrong ones: of the example's own ``label_candidates`` where
     the true one is among them, else of other examples' replies so far. Evaluation reports ``mc_loss``, ``hits@1`` and
     ``hits@5`` besides: among the example's own candidates (in ConvAI2 20: the paper's hits@1), else among
     ``num_negatives`` of the validation data, drawn for each example from the same 1,024, so that no score depends on
@@ -494,7 +493,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         return batch
 
     def _candidates(self, example: Message, true: str | None) -> list[str] | None:
-        """What the true reply is ranked among; the same for the same example, whatever stands beside it."""
+        """The candidates among which the true reply is ranked; always the same for the same example."""
         if true is None:
             return None
         if own := offered(example, true):

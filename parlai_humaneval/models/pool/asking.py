@@ -51,8 +51,8 @@ class Refused(RuntimeError):
 
 @dataclass(frozen=True)
 class Objections:
-    """``refuse``: why nobody may see a reply. ``doubt``: why it had better be said otherwise: the model is asked
-    ``again`` so often, beside the retries, and the last one is taken."""
+    """``refuse``: why nobody may see a reply. ``doubt``: why a better wording is wanted: the model is asked ``again``
+    up to this many times, on top of the retries, and the last reply is taken."""
 
     refuse: Callable[[str], str | None]
     doubt: Callable[[str], str | None]

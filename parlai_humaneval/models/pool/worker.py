@@ -164,8 +164,8 @@ class ModelWorker:
             return True
 
     def close(self) -> None:
-        """End the threads, waiting :data:`CLOSE_S`; whoever still waits gets an error. An agent that asks elsewhere is
-        shut down."""
+        """End the threads, waiting `CLOSE_S`; callers that are still waiting get an error. An agent that asks elsewhere
+        is shut down."""
         with self._changed:
             self._closed = True
             queued, asked = list(self._queue), list(self._asked)
@@ -368,7 +368,7 @@ class ModelWorker:
 
 
 def _checked(messages: Mapping[K, Any]) -> Mapping[K, Mapping[str, Any]]:
-    """What agents of one's own gave for messages, if they are any: what is none must not end the thread later."""
+    """What custom agents returned, if these are messages: anything else must not end the thread later."""
     for message in messages.values():
         if not isinstance(message, Mapping):
             raise TypeError(f"the model returned no message, but {message!r:.80}")

@@ -1,4 +1,4 @@
-"""The processes that hold copies of one model: which are free, what happens when one ends, and what stands in for them."""
+"""The processes that hold copies of one model: the free ones, what happens when one ends, and its replacement."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Replica(Protocol):
         """What the host's method returns, or raises; :class:`HostGone` when the process has ended."""
 
     def end(self) -> None:
-        """End the process, if it still runs; whoever waits for it gets :class:`HostGone`."""
+        """End the process if it still runs; callers that wait for it get `HostGone`."""
 
 
 @dataclass(eq=False)
@@ -283,7 +283,7 @@ class RemoteAgent(base.OutsideAgent):
         ]
 
     def ask(self, heard: base.Heard) -> base.Said:
-        """The reply to a dialogue that is told at once: whether somebody answers."""
+        """Ask for one reply. The first question shows at once whether somebody answers."""
         lines = tuple(Utterance(speaker, text) for speaker, text in heard.dialogue)
         answer = self.hosts.ask(self.model, [Question(uuid.uuid4().hex, heard.seed, lines)])[0]
         if isinstance(answer, base.OutsideError):
@@ -367,7 +367,7 @@ def _place_of(spec: ModelSpec) -> tuple[object, ...]:
 
 
 def _devices(spec: ModelSpec) -> list[str]:
-    """Of the processes of a model, in turn; empty: what it takes by itself. By default several share out the GPUs."""
+    """Options for each process of a model, in turn; empty: none. By default several share out the GPUs."""
     if spec.running.devices or spec.device:
         return list(spec.running.devices or [str(spec.device)])
     if spec.running.copies == 1 or spec.options.get("no_cuda"):

@@ -1,5 +1,5 @@
-"""A process that holds a model and answers for it, and ends with the one that started it: neither forked (torch's
-threads) nor one of :mod:`multiprocessing`, which would run the user's script anew."""
+"""A process that holds a model and answers for it, and ends with its parent: neither forked (torch's threads) nor a
+`multiprocessing` process, which would run the user's script again."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ _PROGRAM = (
 
 
 class HostProcess(Subprocess):
-    """A host in a process of its own, with these variables beside ours; :class:`HostGone` where it cannot be started."""
+    """A host in a separate process, with these variables added to ours. Raises `HostGone` if it cannot start."""
 
     def __init__(self, max_batch: int, torch_threads: int, environment: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair()

@@ -151,7 +151,7 @@ class Room:
         self.placed: set[tuple[str, int]] = set()
 
     def patience(self, copy: tuple[str, int]) -> float:
-        """Seconds that a copy may still wait: one that is started anew goes on where the one before it ended."""
+        """Seconds that a copy may still wait: a restarted copy continues where the previous copy ended."""
         return max(0.0, PLACE_S - self.waited[copy])
 
     def on(self, address: str) -> dict[str, float]:

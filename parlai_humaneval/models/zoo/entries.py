@@ -2,8 +2,8 @@
 
 A zoo file is YAML: ``models: {my_model: {options: {model_file: /data/my_model/model}, description: …, extends:
 other}}``. ``options`` are ParlAI's, spelled with underscores; one that is ``null`` is left out. ``extends`` merges
-``options``, ``running`` and the options of ``training`` over the other's, and takes over all else that is not given
-anew.
+``options``, ``running`` and the options of ``training`` over the other's, and inherits everything else that the entry
+does not set.
 """
 
 from __future__ import annotations

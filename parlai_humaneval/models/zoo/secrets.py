@@ -128,7 +128,7 @@ def _troubles(options: Mapping[str, Any], above: str) -> Iterator[Problem]:
 
 
 def _troubles_within(value: Any, option: str) -> Iterator[Problem]:
-    """Of a value that is no mapping itself: a list, an address, a JSON object as text, or words with a key among them."""
+    """Hides keys in a value that is not a mapping: a list, an address, JSON as text, or words with a key among them."""
     if isinstance(value, list | tuple):
         for number, part in enumerate(value):
             yield from _troubles({str(number): part}, f"{option}.")

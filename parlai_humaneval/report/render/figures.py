@@ -249,7 +249,7 @@ def _lines(label: str) -> list[str]:
 
 
 def _row_labels(axes: Axes, places: npt.NDArray[np.float64], labels: Sequence[str]) -> None:
-    """Names beside rows. A text each line: lines of one text are set by the width of a font that the page lacks."""
+    """Write names next to rows, one text per line: lines of a text are spaced for a font that the page lacks."""
     axes.set_yticks(places, [""] * len(places))
     axes.tick_params(axis="y", length=0)
     for place, label in zip(places, labels, strict=True):

@@ -1,4 +1,4 @@
-"""A document → files: the page, and beside it a folder with the same as JSON, CSV and LaTeX."""
+"""Write a document's files: the page, and a folder next to it with the same content as JSON, CSV and LaTeX."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Reference:
-    """``bibtex``: the entry as it stands in the file; ``text``: “S. Holm. A Simple … Journal 6(2), 1979.”"""
+    """``bibtex``: the entry as in the file; ``text``: “S. Holm. A Simple … Journal 6(2), 1979.”"""
 
     authors: tuple[str, ...]
     year: str
@@ -178,7 +178,7 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True)
 class Files:
-    """What stands in the folder beside the page; ``folder`` is relative to it, empty where there is none.
+    """The files in the folder next to the page; ``folder`` is relative to the page, empty if there is none.
 
     ``names``: all files. ``data``: tidy tables whose rows are there. ``viewer``: the page of all dialogues; empty: none.
     ``facets``: what one can filter by there; a row's “overall z” is a value of no dialogue.
@@ -260,7 +260,7 @@ class SectionView(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a page is drawn with: which files there are, and what is told figure by figure."""
+    """The context of a page: its files, and the text that changes from figure to figure."""
 
     files: Files = Files()
     on_figure: Step | None = None
@@ -295,7 +295,7 @@ class Drawing:
         return [self.table(table, origins) for table, origins in tables if table.rows]
 
     def folds(self, document: Document) -> Iterator[tuple[str, list[SectionView]]]:
-        """Of several techniques, the rows of each stand together, and all else after them."""
+        """With several techniques, sections of each technique come together, and all others after them."""
         techniques, sections = document.facts.techniques, document.sections.items()
         several = len(techniques) > 1
         for technique in techniques if several else ():

@@ -1,4 +1,4 @@
-"""Who stands where, for a page that one may show: ranks as far as the tests tell them, and nothing of who rated.
+"""A ranking on a page fit for publishing: ranks as far as the tests support them, and nothing about the raters.
 
 Ranks are those that the pairs' tests leave possible: a model has at least as many others above it as are significantly
 ahead of it, and at least as many below it as are significantly behind. As the tests of all pairs are corrected together,
@@ -30,7 +30,7 @@ RANKS_SOURCE = "Al Mohamad et al. 2022"
 
 
 class Board(Part):
-    """The models of one question. ``asked``: as raters read it. ``told``: who leads, in a sentence.
+    """The models of one question. ``asked``: as raters read it. ``told``: a sentence that names the leading model.
 
     ``answer``: the report's own answer, under the names that are shown; its words are not shown.
     """

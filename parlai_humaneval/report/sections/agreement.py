@@ -69,7 +69,7 @@ def questions(tables: Tables) -> Iterator[Judged]:
 
 
 def _comparisons(rows: pd.DataFrame) -> Iterator[Judged]:
-    """Who won: B, a tie or A, which is the first in the alphabet."""
+    """Winners: B, a tie or A, where A is the first in the alphabet."""
     rows = orient_pairs(rows[finished(rows) & ~is_set(rows, "automatic")])
     own = rows["own_winner"]
     lead = ((own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)) * ~nobody_won(rows, "own_")
@@ -359,7 +359,7 @@ def of_several(rows: pd.DataFrame, scale: Scale, options: Options) -> Several:
 
 
 def _by_turn(question: Judged, options: Options) -> Iterator[TurnRow]:
-    """Of the own rater and another, in each turn, where several turns were rated once more."""
+    """Agreement of the dialogue's own rater with another rater, turn by turn, if several turns were rated again."""
     rows = question.again
     if question.source != "turns" or rows["turn"].nunique() < 2:
         return
@@ -374,7 +374,7 @@ def _by_turn(question: Judged, options: Options) -> Iterator[TurnRow]:
 
 
 def _several(question: Judged, options: Options) -> Iterator[AgreementRow]:
-    """Of all who judged the same thing, with the own rater, once, where it is known what they said."""
+    """Agreement of all raters of the same thing, including the dialogue's own rater once, if that answer is known."""
     if not question.rows["thing"].duplicated().any():
         return
     again = question.again

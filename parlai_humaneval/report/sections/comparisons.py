@@ -1,4 +1,4 @@
-"""Section ``comparisons``: who won against whom, over turns, verdicts and finished dialogues (Smith et al. 2022)."""
+"""Section ``comparisons``: models' wins, by turns, verdicts and finished dialogues (Smith et al. 2022)."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Comparisons(Section):
         )
 
     def figures(self) -> list[views.Figure]:
-        """Win rates with intervals of each group, and for more than two models the matrix of who beats whom."""
+        """Win rates with intervals for each group, and for more than two models the matrix of wins between them."""
         groups, figures = grouped(self.pairs), list[views.Figure]()
         for place, pairs in enumerate(groups, 1):
             where = f", {group_words(pairs[0])}" if len(groups) > 1 else ""

@@ -152,12 +152,12 @@ class GapRow(cells.Row):
 
     @property
     def standard_error(self) -> Score:
-        """Of the gap, clustered; None where it cannot be estimated."""
+        """Standard error of the gap, clustered; None if it cannot be estimated."""
         return _detail(self.clustered, "standard_error")
 
     @property
     def df(self) -> float:
-        """Of the test: effective workers − 1, or of dialogues, where several workers judged them and these are fewer."""
+        """Degrees of freedom: effective workers − 1, or dialogues − 1 if fewer, with several workers each."""
         df = _detail(self.clustered, "df")
         return self.effective_workers - 1 if df is None else df
 

@@ -45,9 +45,9 @@ class WorkerCheck(Part):
 
 
 class WorkerCount(Part):
-    """``passed``: who rated the degraded model lower; None where there was none, so that nobody could be checked.
+    """``passed``: raters who rated the degraded model lower; None if there was none, so that nobody was checked.
 
-    ``counted``: on whom the scores rest. ``constant``: who gave one and the same rating throughout. ``left_out``: ids of
+    ``counted``: on whom the scores rest. ``constant``: raters who gave the same rating throughout. ``left_out``: ids of
     those who did not pass and therefore do not count; empty where everybody counts.
     """
 
@@ -97,7 +97,7 @@ class Significance(Part):
 
 
 class Correlations(Part):
-    """Of the raw scores of models on each two criteria, and on the mean over all of them.
+    """Correlations of the models' raw scores on each two criteria, and on the mean over all of them.
 
     ``overall_at``: place of that mean in ``criteria``, where it is called overall; a criterion may have the same name.
     """

@@ -86,7 +86,7 @@ class FreeForAllModel(OfQuestion):
     strength_note: Annotated[str, Column()] = ""
 
     def line(self, *, shares: bool, strengths: bool) -> ModelLine:
-        """By its share of turns or its strength, where models are told by these; else by TrueSkill."""
+        """The model's share of turns or its strength if these decide the ranking; otherwise its TrueSkill."""
         if shares:
             return ModelLine.of(self.model, self.point_share, "turns", share=True)
         score, ranges = self.strength, self.ranges

@@ -41,7 +41,7 @@ text beyond a NUL, so that two judges would be one.)"""
 
 
 def _alone(label: str, kind: views.CellKind, name: str) -> tuple[Key, ...]:
-    """An estimate without its interval, which stands in the JSON."""
+    """An estimate whose interval is only in the JSON."""
     return Column(label, kind, name=name, path="estimate"), *interval_keys("", name)[1:]
 
 
@@ -113,10 +113,10 @@ class JudgedPair(JudgedRow):
 
 
 class BiasRow(JudgedRow):
-    """What a judge goes by beside the candidates, where it chose one of ``options``. ``chance``: one of them.
+    """Cues other than content that a judge may follow when it chooses one of ``options``. ``chance``: one of them.
 
-    ``first``: what stood first was chosen; ``changed``: its second order has another answer than the first, of
-    ``n_both``; ``longest``: the longest was chosen, beside how often people did so among the same.
+    ``first``: the candidate shown first was chosen; ``changed``: its second order has another answer than the first, of
+    ``n_both``; ``longest``: the longest candidate was chosen, with how often people did so among the same.
     """
 
     options: Annotated[int, Column("Of")]
@@ -164,7 +164,7 @@ class JudgeRow(Row):
 
 
 class Judges(Section):
-    """Models that answered what raters were asked, beside the raters."""
+    """Models that answered the raters' questions, in addition to the raters."""
 
     TITLE: ClassVar[str] = "Judges (models) compared with people"
 

@@ -76,7 +76,7 @@ class ReasonGroup(Row):
 
 class WordRow(Row):
     """A word that goes with reasons for ``model`` rather than the others that were compared with it; ``comparison``: "" of
-    models rated one at a time. ``workers``, ``others``: who used it in reasons for this model, and for the others."""
+    models rated one at a time. ``workers``, ``others``: raters who used it in reasons for this model, and others."""
 
     technique: Name
     setting: Name

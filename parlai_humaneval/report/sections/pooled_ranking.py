@@ -1,6 +1,6 @@
 """One ranking of models that were never all shown side by side: rows, words, and why it may differ from shares.
 
-A share of turns depends on who stood beside the model; strengths of one model of all choices do not.
+A share of turns depends on the competing models; strengths in one model of all choices do not.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class PooledPair(AskedRow):
 
 @dataclass(frozen=True)
 class PooledAnswer:
-    """The models, strongest first, their pairs, and who leads; ``beside``: mean strength of those that stood beside."""
+    """The models, strongest first, their pairs, and the leader; ``beside``: mean strength of competitors."""
 
     models: list[PooledModel]
     pairs: list[PooledPair]
@@ -117,7 +117,7 @@ class PooledAnswer:
         return [ModelLine.of(row.model, row.chance, "turns", share=True, n=row.n) for row in self.models]
 
     def verdict(self, level: float) -> str:
-        """Who leads, which of the others are tied, how many pairs differ, and the clearest of them."""
+        """The leader, the models tied with it, the number of pairs that differ, and the clearest pair."""
         lines = [line for pair in self.pairs if (line := pair.line()).differs is not None]
         ranks = (
             []

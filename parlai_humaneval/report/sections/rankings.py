@@ -50,7 +50,7 @@ class RankedModel(RankedRow):
 
 
 class RankedPair(conclusions.WonPair, RankedRow):
-    """Two models: who got the better place, the same place being a tie."""
+    """Two models, and which was ranked better; equal ranks are a tie."""
 
     n_workers: int
 
@@ -67,7 +67,7 @@ class Ranking(RankedRow):
 
 
 class Rankings(Section):
-    """Who stands where when all replies to the same are ranked at once; models of a group stand from best to worst."""
+    """The ranking if all replies to the same message are ranked at once; models of a group run from best to worst."""
 
     TITLE: ClassVar[str] = "Rankings of the replies of a turn"
 
@@ -206,7 +206,7 @@ def _tau(compared: pd.DataFrame, level: float) -> Result:
 
 
 def _order(models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> ModelOrder | None:
-    """By mean places; where models were not all ranked together and wins do not link them, by whom they won over."""
+    """Order models by mean rank; if they were not all ranked together and wins do not link them, by whom they beat."""
     places = ((row.model, row.mean_rank.estimate) for row in models)
     return conclusions.order_of_pairs({model: None if place is None else -place for model, place in places}, pairs)
 

@@ -74,7 +74,7 @@ class Replies(Section):
     models: list[ModelReplies]
 
     def in_short(self) -> list[str]:
-        """For the summary: who was given away, what else there is to know, and costs. Empty: there is nothing to tell."""
+        """For the summary: models that gave themselves away, other remarks, and costs. Empty if there are none."""
         told = any(one.n_told for one in self.models)
         return [*([self.headline] if told else self.remarks), *say("replies", "in_short", models=self.models)]
 

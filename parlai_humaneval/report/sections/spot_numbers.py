@@ -311,7 +311,7 @@ class Analysis(Part):
 
     @property
     def win_rates(self) -> dict[tuple[str, str], float | None]:
-        """Of each two bots, that of the first."""
+        """For each two bots, the win rate of the first."""
         return {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in self.pairs}
 
 

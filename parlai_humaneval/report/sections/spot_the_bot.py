@@ -1,4 +1,4 @@
-"""Section ``segments``: who passes for a person, for how long, and why (Spot The Bot, Deriu et al. 2020, §3 to §5)."""
+"""Section ``segments``: which bots pass for a person, how long, and why (Spot The Bot, Deriu et al. 2020, §3 to §5)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SettingAnalysis(spot_numbers.Analysis):
 
 
 class SegmentsSection(spot_numbers.Analysis, Section):
-    """Who passes for a person, for how long, and why; ``settings``: each by itself, where there are several."""
+    """How often and how long bots pass for a person, and why; ``settings``: one part each, if there are several."""
 
     TITLE: ClassVar[str] = "Spot The Bot: who passes for a person"
 
@@ -58,7 +58,7 @@ class SegmentsSection(spot_numbers.Analysis, Section):
             yield part, f"_{key}", f", {part.setting}"
 
     def summary(self) -> list[Summary]:
-        """Of all segments, then of each setting where there are several."""
+        """Answers over all segments, then for each setting if there are several."""
         return [_summary(part, key) for part, key, _ in self._parts()]
 
     def data_tables(self) -> list[views.DataTable]:

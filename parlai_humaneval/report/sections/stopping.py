@@ -42,7 +42,7 @@ CHANGED = (
 
 
 class StudyPart(Row):
-    """A part of what is told of a study; ``study``: its name."""
+    """Part of a study's description; ``study``: its name."""
 
     study: Annotated[str, Column(telling=True)]
     technique: Annotated[str, Column(telling=True)]
@@ -58,7 +58,7 @@ class DecidedStudy(StudyPart):
     """A study that stops once it reaches a decision: its rule, what it took, and what came of it.
 
     ``said``: how it stands, in a sentence. ``helped``: what a ``judge`` adds. ``unit``: what its dialogues are called.
-    ``question``: what raters were asked, where that is known and is no general preference. ``trouble``: why nothing can be
+    ``question``: the raters' question, if it is known and is not a general preference. ``trouble``: why nothing can be
     said of it, and then it has no numbers. ``rated``: whether models were rated together, or each by itself.
     ``of_fixed``, ``of_pooled``: shares of ``fixed`` and ``fixed_pooled`` dialogues. All else as in
     :class:`~parlai_humaneval.stopping.events.StoppingStatus`.
@@ -152,7 +152,7 @@ class DecidedPair(StudyPart):
 
 
 class PeekedPair(StudyPart):
-    """What a fixed analysis would have said of a pair by testing after every worker: who is ``better``, ``after`` how many.
+    """The result of testing a pair after every worker at a fixed level: the ``better`` model, ``after`` how many.
 
     ``wrongly``: against what was decided; None where nothing was, or it would have said nothing.
     """

@@ -1,4 +1,4 @@
-"""Section ``turns``: who was chosen how often, turn by turn (Smith et al. 2022; Liu et al. 2023; Ma et al. 2023)."""
+"""Section ``turns``: how often each model was chosen (Smith et al. 2022; Liu et al. 2023; Ma et al. 2023)."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ R = TypeVar("R", bound=Row)
 
 
 class TurnsSection(turn_rows.TurnRows):
-    """Who was chosen how often, and whether that tells the models apart."""
+    """How often each model was chosen, and whether the models differ significantly."""
 
     TITLE: ClassVar[str] = "Turn by turn"
 
@@ -252,7 +252,7 @@ class TurnsSection(turn_rows.TurnRows):
         ]
 
     def figures(self) -> list[views.Figure]:
-        """Of each group: win rates with intervals, win rates by turn; of more than two models p-values and strengths."""
+        """For each group: win rates with intervals and by turn; for more than two models p-values and strengths."""
         captions = self._captions()
         return [
             figure

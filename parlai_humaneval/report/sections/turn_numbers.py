@@ -152,7 +152,7 @@ def ranking(family: Sequence[ComparisonGroup], level: float, order: ModelOrder |
 
 
 def _dialogue_scores(group: ComparisonGroup, model: str, first: int) -> tuple[Floats, Floats, Objects]:
-    """Of each dialogue of a single model: its share of good turns, whether at least half are, and its worker."""
+    """For each dialogue of a single model: its share of good turns, whether at least half are good, and its worker."""
     turns, good = group.turns, group.good[:, group.models.index(model)]
     rows = ~np.isnan(good) & (turns.turns >= first)
     codes, names = pd.factorize(turns.dialogues[rows])

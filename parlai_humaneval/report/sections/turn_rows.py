@@ -36,7 +36,7 @@ OfB = Annotated[str, rows.Column("B")]
 
 
 class Interval(NamedTuple):
-    """Ends that stand beside a result; None where there can be none."""
+    """Interval ends next to a result; None if there are none."""
 
     low: float | None
     high: float | None
@@ -74,11 +74,11 @@ class TurnModel(OfGroup):
     ``problem``: then all that is said of dialogues is of turns without it).
 
     ``rate``: clustered by rater; ``boot``: percentiles over resampled workers; ``wald``, ``wilson``: all turns taken as
-    independent. ``adjusted``: with all positions weighted equally, where the effect of the place outweighs a difference of
-    models; then it is told first. ``rank``: by what is told, 1 best, equal ones share the better rank.
-    ``from_2``: without first turns, as Liu et al. 2023 count. ``dialogues``: of a single model, the share of dialogues with
-    at least half of their turns good; ``dialogues_3``: the same of turns 3 on (Smith et al. 2022). ``…with_unfinished``:
-    with the answered turns of dialogues that did not end; None where all did.
+    independent. ``adjusted``: with all positions weighted equally, if the position bias outweighs the difference of
+    models; then the report leads with it. ``rank``: by the leading number, 1 is best, equal ones share the better rank.
+    ``from_2``: without first turns, as Liu et al. 2023 count. ``dialogues``: of a single model, the share of dialogues
+    with at least half of their turns good; ``dialogues_3``: the same of turns 3 on (Smith et al. 2022).
+    ``…with_unfinished``: with the answered turns of dialogues that did not end; None where all did.
     """
 
     rank: Annotated[int, rows.Column("Order")]
@@ -111,12 +111,12 @@ class TurnModel(OfGroup):
 
     @property
     def told(self) -> Result:
-        """The win rate that the model is told by."""
+        """The win rate that the report leads with."""
         return self.adjusted or self.rate
 
 
 class RankRow(OfQuestion):
-    """A model over all turns of a question that was asked of several groups of models, whoever stood beside it."""
+    """A model over all turns of a question that was asked of several groups of models, with any competitors."""
 
     rank: Annotated[int, rows.Column("Order")]
     model: rows.Name
@@ -126,7 +126,7 @@ class RankRow(OfQuestion):
 
     @property
     def told(self) -> Result:
-        """Of several groups of models, whose places differ, as it was counted."""
+        """The win rate as counted, since several groups of models differ in their positions."""
         return self.rate
 
 
@@ -162,8 +162,8 @@ class NothingRow(OfGroup):
 class TestRow(OfGroup):
     """A test of turns ``first_turn`` on: the paper's, and by worker; of a pair also McNemar's exact and mid-p, and a sign
     flip with few workers. ``superiority``: of the first of two models, ties counting half, over all groups in which they
-    met. ``adjusted``: the difference with both orders of the two counting alike, where the effect of the place outweighs
-    it; then the pair is told by that.
+    met. ``adjusted``: the difference with both orders of the pair weighted equally, if the position bias outweighs it;
+    then the report leads with it.
     """
 
     __test__: ClassVar[bool] = False  # a test of statistics, not of this program
@@ -197,12 +197,12 @@ class TestRow(OfGroup):
 
     @property
     def told(self) -> Result:
-        """The difference that the pair is told by."""
+        """The difference that the report leads with."""
         return self.adjusted or self.test.clustered
 
     @property
     def notes(self) -> list[str]:
-        """Of both tests, each once."""
+        """Notes of both tests, each once."""
         return list(dict.fromkeys([*self.test.paper.notes, *self.test.clustered.notes]))
 
     @property

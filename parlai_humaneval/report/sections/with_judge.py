@@ -1,4 +1,4 @@
-"""Section ``with_judge``: what people's answers are worth with a judge's beside them, where a reader asks for it.
+"""Section ``with_judge``: the gain in precision from adding a judge's answers to people's, if a reader asks for it.
 
 Prediction-powered inference: people's answers on a part of what a judge answered. No other section knows of it.
 """

@@ -235,7 +235,7 @@ class Clusters:
         return max(1.0, effective_clusters(self.weights) - 1)
 
     def p_value(self, null: float) -> float:
-        """Of the hypothesis that the true value is ``null``."""
+        """The p-value of the hypothesis that the true value is ``null``."""
         gap = self.estimate - null
         if not self.varies:
             agree = sign_flip.sign_flip_p_value(self.weights)

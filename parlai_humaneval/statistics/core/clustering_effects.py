@@ -69,7 +69,7 @@ def effective_number(n: float, m: float, icc: float) -> float | None:
 
 @dataclass(frozen=True)
 class Clustered:
-    """Observations (nan does not count), what each belongs to, and how much all of them count beside other samples."""
+    """Observations (nan does not count), the cluster of each, and their total weight relative to other samples."""
 
     values: Floats
     clusters: Objects | Codes
@@ -247,7 +247,7 @@ def power_of_gaps(
 
 @lru_cache(maxsize=1_000)
 def _noncentrality(df: float, alpha: float, power: float) -> float | None:
-    """By how many standard errors the noncentral t must be shifted to be beyond the critical value that often."""
+    """The shift, in standard errors, at which the noncentral t exceeds the critical value with this power."""
     critical = float(stdtrit(df, 1 - alpha / 2))
 
     def lacking(shift: float) -> float:

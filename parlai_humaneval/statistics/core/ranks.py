@@ -307,7 +307,7 @@ def tau_b_of_pairs(lead_x: npt.ArrayLike, lead_y: npt.ArrayLike, groups: npt.Arr
 
 @dataclass(frozen=True)
 class RaterPairs:
-    """``r``: Pearson's r of each pair of raters; ``n_raters`` stand in such a pair."""
+    """``r``: Pearson's r of each pair of raters; ``n_raters`` belong to such a pair."""
 
     r: Floats
     n_raters: int
@@ -346,7 +346,7 @@ def rater_pairs(ratings: pd.DataFrame, *, min_models: int = MIN_MODELS, min_cell
 
 
 def _correlations(x: Floats, known_x: Floats, y: Floats, known_y: Floats, min_cells: int) -> Floats:
-    """Of each row of ``x`` with each of ``y``, over the columns that both know; nan where it cannot be had."""
+    """Correlate each row of ``x`` with each of ``y``, over the columns known in both; nan if that is impossible."""
     n = known_x @ known_y.T
     sum_x, sum_y, both = x @ known_y.T, known_x @ y.T, x @ y.T
     square_x, square_y = (x**2) @ known_y.T, known_x @ (y**2).T

@@ -60,7 +60,7 @@ CUT = "Intervals of shares are cut off at 0 and 100 %; the JSON file has the ful
 class Key:
     """A name under which something of a field is published, in JSON alone; see :class:`Row`.
 
-    ``name``: "": the field's own. ``path``: what of the field's value, ``details.df``; a star stands for every name of a
+    ``name``: "": the field's own. ``path``: the part of the field's value, ``details.df``; a star means every name of a
     mapping: ``*.estimate``. What is None on the way gives None. ``of``: another field or property to take it from.
     """
 
@@ -80,9 +80,9 @@ class Column(Key):
     """The same, and a column of tables.
 
     ``label``: what people read above it; "": the word that the name has everywhere (``_words``). ``kind``: how its cells are
-    written; None: by the type of the field. ``table``: key of the one table that it stands in, where a row fills several
-    (``EVERY``: in all of them). ``last``: behind all other columns. ``telling``: it is left out where it does not tell rows
-    apart. ``in_json``: else it stands in tables alone.
+    written; None: by the type of the field. ``table``: key of the one table that has it, if a row fills several tables
+    (``EVERY``: all of them). ``last``: behind all other columns. ``telling``: it is left out where it does not tell
+    rows apart. ``in_json``: False: only in tables.
     """
 
     label: str = ""
@@ -174,8 +174,8 @@ class Row(Part):
 
     A field says in its annotation how it is published: ``n: Annotated[int, Column("Turns")]``,
     ``rate: Annotated[Result, Estimate("Win rate", "share", name="win_rate", ends="ci")]``; several things of one field are
-    several items, or tuples of them. A field that says nothing is published under its own name, and is no column. Names
-    follow each other, in JSON and in tables, as they stand in the class.
+    several items, or tuples of them. A field without an annotation is published under its name, but not as a column.
+    Names keep the order of the class, in JSON and in tables.
     """
 
     @model_serializer(mode="plain")
@@ -207,7 +207,7 @@ class Row(Part):
 
 
 class AskedRow(Row):
-    """Of one technique, setting and metric; "" where the table names none."""
+    """Rows of one technique, setting and metric; "" where the table names none."""
 
     technique: Name
     setting: Name

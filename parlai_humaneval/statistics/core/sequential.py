@@ -1,13 +1,13 @@
 """Looking at a study again and again while it grows: p-values of every look, and ones that allow for the looking.
 
-Who looks after every answer and stops at the first p < .05 finds a difference between two equal models in a third of
-studies of 400 answers. Bets on which of two models wins may be looked at after every worker: somebody who holds that
-neither is the better one lets us stake a share of our capital on the next worker's share of turns, and the chance of
-ever having twenty times the capital is then at most one in twenty (Ville's inequality). Several bets find small and
-large gaps.
+If you check after every answer and stop at the first p < .05, you will find a difference between two equal models in a
+third of studies of 400 answers. Bets on which of two models wins may be looked at after every worker: somebody who
+holds that neither is the better one lets us stake a share of our capital on the next worker's share of turns, and the
+chance of ever having twenty times the capital is then at most one in twenty (Ville's inequality). Several bets find
+small and large gaps.
 
-The unit is the worker, folded in once, in an order that does not depend on answers. Nor may a stake: it goes by the
-dialogues that a worker was given, and not by how many they stayed for.
+The unit is the worker, folded in once, in an order that does not depend on answers. Nor may a stake: it depends on the
+dialogues that a worker was given, not on how many they stayed for.
 """
 
 from __future__ import annotations

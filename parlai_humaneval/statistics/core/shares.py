@@ -56,7 +56,7 @@ def binomial_p_values(successes: npt.ArrayLike, trials: npt.ArrayLike, p0: float
 
 
 def _tails(k: Ints, n: Ints, p: float) -> Floats:
-    """P(X ≤ k) and of the outcomes from the mean on that are no likelier than ``k``, which lies below the mean."""
+    """P(X ≤ k) for ``k`` below the mean, plus the outcomes from the mean on that are at most as likely as ``k``."""
     limit = _log_chance(k, n, p) + np.log(_AS_LIKELY)
     low, high = np.ceil(p * n).astype(np.int64), n + 1
     low = np.minimum(low, high)

@@ -1,5 +1,5 @@
-"""Answers of people and of judges, which are models: named alike so that they can be matched; and what judges go by
-beside the replies, the place in which they stand and their length."""
+"""Answers of people and of judges (models), with the same names so that they can be matched; and the position and
+length of replies, which may sway judges."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ class Evidence:
 
     @cached_property
     def _covariances(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Of estimate and gap, 2·parameters square: of people's answers by both, by worker, by dialogue; by dialogue of
-        all answers."""
+        """Covariances of estimate and gap, 2·parameters square: of people's answers by both, by worker, by dialogue; by
+        dialogue of all answers."""
         _, of_people, of_all = self._adjustment
         people = np.vstack([self.influence, of_people])
         everything = np.hstack([people, np.vstack([np.zeros_like(of_all), of_all])])
@@ -138,8 +138,8 @@ class Evidence:
         return float((variance * cautious) ** 0.25), df, gain
 
     def _variances(self, row: Floats, power: float) -> tuple[float, float, float]:
-        """Of people's answers less λ times the judge's: as in people's own test (by worker alone where nobody shares a
-        dialogue), by dialogue, and by dialogue with all answers of the judge."""
+        """Variances of people's answers less λ times the judge's: as in people's own test (by worker alone if nobody
+        shares a dialogue), by dialogue, and by dialogue with all answers of the judge."""
         both = np.concatenate([row, -power * row])
         by_both, by_worker, by_dialogue, of_all = (float(both @ part @ both) for part in self._covariances)
         people = max(0.0, by_both, by_worker, by_dialogue) if self._reused else max(0.0, by_worker)

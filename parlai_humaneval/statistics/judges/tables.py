@@ -68,7 +68,7 @@ def strengths_with_judge(
     alone = {result.name: result for result in (*fitted.strengths.models, *fitted.strengths.pairs)}
 
     def answer(name: str, of: Floats) -> Result:
-        """Of a combination of the strengths, as much about each model as ``of`` says."""
+        """Test a combination of the strengths; ``of`` holds the weight of each model."""
         sizes = np.abs(of)[first] + np.abs(of)[second]
         return combined(evidence, Question(alone[name], of @ rows, sizes, unit, units, null=0.0), power)
 
@@ -84,7 +84,7 @@ def strengths_with_judge(
 
 
 def _answers(rows: pd.DataFrame, pairs: set[tuple[str, str]]) -> Answers:
-    """Comparisons by pair; their values are not used, as a strength is no mean of them."""
+    """Comparisons by pair. Their values are unused, because a strength is not a mean of them."""
     order = {pair: number for number, pair in enumerate(sorted(pairs))}
     strata = np.array([order[pair] for pair in zip(rows["model_a"], rows["model_b"], strict=True)], dtype=np.intp)
     items = (rows["item"] + " of " + rows["model_a"] + " and " + rows["model_b"]).to_numpy(dtype=object)

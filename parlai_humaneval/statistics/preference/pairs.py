@@ -1,5 +1,5 @@
-"""Who won against whom over comparisons of two models (Smith et al. 2022, §3.1.3 and App. C.7), whichever side a row
-is."""
+"""Wins and losses between models over comparisons of two models (Smith et al. 2022, §3.1.3 and App. C.7), whichever
+side a row is."""
 
 from __future__ import annotations
 
@@ -147,9 +147,9 @@ class DecidedPair(cells.Row):
     ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by rater, and by dialogue where
     several workers judged the same. ``paper``: the paper's test of them, which takes all for independent. Both are
     corrected over the ``family`` (``…_holm``). ``score``: the probability of superiority of A, in which ties count half,
-    clustered likewise. ``adjusted``, ``adjusted_score``: both with each position weighted equally, where the effect
-    of the place outweighs that of the models; then these are what the pair is told by.
-    ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
+    clustered likewise. ``adjusted``, ``adjusted_score``: both with each position weighted equally, if the position bias
+    outweighs the effect of the models; then the report leads with these. ``lead_a``: wins of A minus those of B, as a
+    share of the decided ones, which is twice the win rate minus one.
     """
 
     model_a: Annotated[str, cells.Column()]
@@ -179,7 +179,7 @@ class DecidedPair(cells.Row):
 
     @property
     def told(self) -> Result:
-        """The win rate that the pair is told by: the adjusted one where there is one."""
+        """The win rate that the report leads with: the adjusted one if there is one."""
         return self.adjusted or self.win_rate
 
     @property

@@ -134,7 +134,7 @@ _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 
 
 class TellingWord(Part):
-    """A word of reasons for one model. ``raters``, ``others``: who used it in reasons for this model, for another one.
+    """A word of reasons for one model. ``raters``, ``others``: raters who used it for this model, for another one.
 
     ``log_odds``: log ratio of the odds of the word, drawn towards that of all reasons by the prior; ``z``: by its standard
     error; ``p_holm``: two-sided, corrected over all words. ``example``: a reason that has it, cut.

@@ -1,5 +1,5 @@
 """The papers' tests of the turns of several models, turns taken as independent (Liu et al. 2023, “Sample Size”), each
-with its companion that is clustered by rater; p = 1 where nothing can be told apart."""
+with its companion that is clustered by rater; p = 1 if nothing can be distinguished."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ FIRST_CHOICE = "Ma et al. 2023, §4 (t test of cascading bias)"
 
 
 class Reselection(Row):
-    """Of ``n_pairs`` times that something was asked in two consecutive turns: share in which ``what`` was chosen in
-    ``both``.
+    """A question was asked ``n_pairs`` times in two consecutive turns. This is the share of pairs in which ``what`` was
+    chosen in ``both``.
 
-    ``scope``: what ``what`` stands for, whatever models are called. ``again``: of those in which it was chosen in the
+    ``scope``: the meaning of ``what``, whatever the models' names. ``again``: of those in which it was chosen in the
     first; ``expected``: if each dialogue's choices had come in any order; ``independent``: if dialogues were alike,
     too. ``excess``: ``both`` − ``expected``, which is not raised by raters or topics that suit one model.
     """

@@ -1,6 +1,6 @@
 """Fitted strengths → results: each model and position against the mean, each pair, and whether all are equal.
 
-Of dialogues that several workers judged, by other workers and other dialogues: with 30 dialogues of each of four equal
+If several workers judged a dialogue, tests cluster by worker and by dialogue: with 30 dialogues of each of four equal
 models and 150 workers, a joint test by worker alone finds a difference in .25 of studies; these do in .04.
 """
 
@@ -44,7 +44,7 @@ class Judged:
 
     @cached_property
     def covariances(self) -> tuple[Floats, Floats, Floats]:
-        """Of the parameters: by both, by worker, by dialogue."""
+        """Covariances of the parameters: by both, by worker, by dialogue."""
         return two_way.either_side_covariances(self.influence, self.workers, self.dialogues)
 
     def error(self, row: Floats) -> float:
@@ -52,8 +52,8 @@ class Judged:
         return float(np.sqrt(max(row @ covariance @ row for covariance in self.covariances)))
 
     def about(self, of: Floats) -> tuple[Floats, float, dict[str, Detail]]:
-        """Of what is about each model as much as ``of`` says: how much of it each worker judged, degrees of freedom
-        (the fewest effective clusters less one), and of how many dialogues it is, with whether these are few."""
+        """Describes an estimate with the weights ``of`` for each model: how much of it each worker judged, degrees of
+        freedom (the fewest effective clusters less one), and how many dialogues it has, with whether these are few."""
         first, second = self.models
         sizes = np.bincount(self.workers, weights=np.abs(of)[first] + np.abs(of)[second]).astype(float)
         sides = list(zip(self.models, self.dialogues, strict=True))
@@ -111,7 +111,7 @@ class Strengths(BaseModel, extra="forbid", frozen=True):
         equal: are all strengths equal? (joint test)
         no_position_effect: are all positions equal? None where positions are not modelled.
         tie: how easily two models tie (Rao–Kupper's log ν); None for models without ties.
-        best: of three models or more, which leads and which cannot be told from it, with simultaneous intervals. None of
+        best: for three models or more, the leader and the models tied with it, with simultaneous intervals. None of
             two, where the pair says it, and where a model may be the best whose strength cannot be estimated.
         order: of the models, as far as the answers tell it, also where strengths are not finite.
         notes: what could not be estimated, and why.
@@ -311,7 +311,7 @@ def nothing_known(asked: Asked, n: int, clusters: int, unknown: Mapping[int, str
 
 
 def _best(table: Inference, models: Sequence[Result], pairs: Sequence[Result]) -> BestSet:
-    """By worker and dialogue it is told by the tests of ``pairs``; flips of signs are of workers alone."""
+    """Clustered by worker and dialogue, the tests of ``pairs`` decide; sign flips use workers alone."""
     fit, names, known, rows = table.fit, table.asked.names, list(table.fit.known), table.fit.blocks["models"]
     estimates, influence = np.full(len(names), np.nan), np.zeros((len(fit.cluster_scores), len(names)))
     met = np.zeros_like(influence)
@@ -347,7 +347,7 @@ def _simultaneous(results: Sequence[Result]) -> Iterator[Result]:
 
 
 class Inference:
-    """Interval and test by flipping the signs of the clusters' parts; the covariance of independent turns beside it.
+    """Interval and test by flipping the signs of the clusters' parts, and the covariance of independent turns.
 
     At the maximum each cluster adds A⁻¹·score to the error of the parameters, A being the information. At a hypothesis
     its part deviates by that and by its share of the answers times how far the estimate is from the hypothesis.

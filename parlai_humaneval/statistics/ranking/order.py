@@ -1,4 +1,4 @@
-"""How models rank: as far as answers order them, which leads and cannot be told from the best, and how firm that is.
+"""The ranking of models: the order that the answers support, the leader and its ties, and how firm the ranking is.
 
 A model ranks above another where it was chosen over it, directly or through other models, and the other never was.
 Models that were each chosen over the other so are linked: only their strengths compare as numbers (Ford 1957; Hunter
@@ -150,10 +150,10 @@ _SMALL = 1e-9
 
 
 class BestSet(BaseModel, extra="forbid", frozen=True):
-    """The ``leader``, and the models that cannot be told from it (``together``, best first): in at least 95 of 100
-    studies (``level``) none is left out that is as good as any. The ``told`` ones are significantly worse than some
-    other one; of the ``unknown`` nothing is said. Intervals of ``models`` hold together; ``pairs`` have p by itself
-    and, by steps, as a family.
+    """The ``leader``, and the models tied with it (``together``, best first): in at least 95 of 100 studies (``level``)
+    no model is left out that is as good as the best. The ``told`` ones are significantly worse than some other one; of
+    the ``unknown`` nothing is said. Intervals of ``models`` hold together; ``pairs`` have p by itself and, by steps, as
+    a family.
     """
 
     leader: str
@@ -371,8 +371,8 @@ class _Family:
 
 
 def _flipped(families: Sequence[Floats], seed: int) -> list[tuple[Floats, Floats]]:
-    """Of clusters × estimates of each family: |t| of each estimate, and of each after each flip of the same signs
-    (flips × estimates); 0 where nothing varies."""
+    """For each family, clusters × estimates: |t| of each estimate, and of each after each flip of the same signs (flips
+    × estimates); 0 where nothing varies."""
     scaled, flips = [], [list[Floats]() for _ in families]
     for parts in families:
         norms = np.sqrt((parts**2).sum(axis=0))

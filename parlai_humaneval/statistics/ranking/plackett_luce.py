@@ -185,7 +185,7 @@ def _alike(shown: Flags, places: Ints, picks: Ints) -> Iterator[_Alike]:
 
 
 def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[fitting.Fitted | None, str]:
-    """The fit with positions where they can be told apart, else without, and why."""
+    """The fit with positions if these can be estimated, otherwise without them, and the reason."""
     said, size = "", len(sets.place_values)
     if size > 1:
         chosen, left = np.zeros((len(sets.picked), size)), np.zeros((len(sets.picked), size))
@@ -266,7 +266,7 @@ def _moments(sets: _Sets, models: int, places: int, effects: Floats) -> tuple[Fl
 
 
 def _inclusion(odds: Floats, picks: int) -> tuple[Floats, Floats, Floats]:
-    """Of ``odds`` (rows × replies, logarithms): log normaliser, chance that each is picked, covariance of the picks."""
+    """For ``odds`` (rows × replies, logarithms): log normaliser, chance of each pick, covariance of the picks."""
     size = odds.shape[1]
     if 2 * picks > size:
         log_sum, chance, covariance = _inclusion(-odds, size - picks)

@@ -1,7 +1,7 @@
 """Raters' time: of answers, dialogues and judgements (Smith et al. 2022, App. C.7).
 
-A page that was left open overnight is no work (:func:`idle_answers`): means leave such times out, and in sums they
-count as the median of the others, as times that are missing do.
+A page that was left open overnight does not count as work (`idle_answers`): means leave such times out. In sums they
+count as the median of the others, as missing times do.
 
 And how much of it tells two models apart (App. C.6).
 """
@@ -89,12 +89,12 @@ class RaterClock:
         return _found(self._known[name], pd.MultiIndex.from_arrays(list(keys)))
 
     def seconds(self, dialogues: Keys, workers: Keys) -> Floats:
-        """Of whole conversations: their own time, else that of their turns together."""
+        """Seconds of whole conversations: their own time, or else the sum of their turns."""
         return self._at("talk or turns", dialogues, workers)
 
     def of_turns(self, dialogues: Keys, workers: Keys, turns: Floats) -> Floats:
-        """Of each of these turns, all that were answered in their conversations, whose time is spread over them, as
-        raters talk to be able to answer; where that is not known a turn takes its own."""
+        """Seconds of each of these turns, all answered turns of their conversations. A conversation's time is spread
+        over its turns, because raters talk in order to answer; if it is unknown, use a turn's own."""
         if not len(turns):
             return np.zeros(0)
         codes, names = pd.factorize(pd.MultiIndex.from_arrays([dialogues, workers]))
@@ -383,8 +383,8 @@ CHUNK_MINUTES = 45.0  # Smith et al. 2022, Table 8.
 
 @dataclass(frozen=True)
 class TimeToSignificance:
-    """When a growing study became significant, in the unit of its times: ``first`` look with p < α (optimistic: who
-    stops there has looked many times), ``sustained`` (below α to the end), ``anytime`` (of the p that allows for
+    """When a growing study became significant, in the unit of its times: ``first`` look with p < α (optimistic: a study
+    that stops there has looked many times), ``sustained`` (below α to the end), ``anytime`` (of the p that allows for
     looking).
     """
 

@@ -46,8 +46,7 @@ class GapData:
     """Model A against B: observations whose mean is the gap A − B, and who gave them in which dialogue.
 
     ``second``: of models judged one at a time, which are of B; ``dialogues_b``: of two dialogues that were compared,
-    that of B. ``weight``: how much the answers count where pairs are pooled, below 1 where they stand in other pairs
-    too.
+    that of B. ``weight``: how much the answers count where pairs are pooled, below 1 if they belong to other pairs too.
     """
 
     model_a: str
@@ -96,9 +95,8 @@ class GapData:
 
 @dataclass(frozen=True)
 class AnswerClustering:
-    """Observations of which one asks how alike they are within a worker, with the means of models taken out, and within
-    each of the ``strata``, as one answer may stand in several pairs. ``n``: how many answers; ``levels``: on one model
-    each?
+    """Observations for estimating how alike a worker's answers are, with the means of models taken out, within each of
+    the ``strata``, as one answer may belong to several pairs. ``n``: how many answers; ``levels``: on one model each?
     """
 
     values: Floats
@@ -111,7 +109,7 @@ class AnswerClustering:
 
 @dataclass(frozen=True)
 class Measure:
-    """One question of a study: who is better by it, over pairs of models; and what answers to it are like. ``planned``:
+    """One question of a study: the better model by it, over pairs of models, and facts about its answers. ``planned``:
     the pairs as a plan counts them, where that is otherwise: ties are judgements too. Empty where no study is planned
     for it.
     """
@@ -216,7 +214,7 @@ def _comparisons(tables: Tables) -> Iterator[Measure]:
 def _of_leads(
     source: Source, technique: str, setting: str, metric: str, noun: str, rows: pd.DataFrame, lead: str
 ) -> Measure:
-    """Of rows of two models each: 1 in the column ``lead`` where A won, −1 where B did, 0 for a tie."""
+    """For rows of two models each: 1 in the column ``lead`` if A won, −1 if B did, 0 for a tie."""
     decided = rows[(rows[lead] != 0).to_numpy(dtype=bool)]
     gaps = _leads(decided, lead)
     alike = answer_clustering(gaps, len(decided))
@@ -312,7 +310,7 @@ def planning_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result:
 
 
 def _apart(parts: Sequence[Codes]) -> Codes:
-    """Numbers of what stands in the parts, one after another; the same number in two parts has two."""
+    """Number the values in the parts consecutively; the same number in two parts becomes two numbers."""
     starts = np.cumsum([0, *(int(part.max(initial=-1)) + 1 for part in parts)])
     apart = (part + start for part, start in zip(parts, starts, strict=False))
     return np.concatenate([np.zeros(0, dtype=np.intp), *apart])

@@ -159,8 +159,8 @@ def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tup
 @dataclass(frozen=True)
 class Assessed:
     """Slider ratings with columns ``raw``, ``z``, ``degraded`` and ``passed``; the ``checks`` of workers, whether there
-    was a degraded model to check by, and the ratings that scores rest on: of who passed, or of everyone where nobody
-    could be checked, or passed.
+    was a degraded model to check by, and the ratings that scores are based on: those of workers who passed, or of
+    everyone if nobody could be checked, or passed.
     """
 
     ratings: pd.DataFrame

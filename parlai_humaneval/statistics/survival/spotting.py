@@ -1,5 +1,5 @@
-"""Spot The Bot: who wins a segment, which of two bots wins more often, ranks over resamples, and how many dialogues of
-each pair a stable ranking needs (Deriu et al. 2020, §3.2 and §5.2)."""
+"""Spot The Bot: wins of segments, the bot that wins more often in each pair, ranks over resamples, and how many
+dialogues of each pair a stable ranking needs (Deriu et al. 2020, §3.2 and §5.2)."""
 
 from __future__ import annotations
 

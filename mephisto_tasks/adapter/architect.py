@@ -100,7 +100,7 @@ def parse_port(value: object) -> int:
     text = str(value).strip()
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
-    raise CannotListen(f"port={value!r} is not a port: a number from 0 to 65535 is expected")
+    raise CannotListen(f"port={value!r} is not a port: expected a number from 0 to 65535")
 
 
 def address_of_page(public_url: str) -> str:
@@ -246,7 +246,7 @@ def _heroku() -> list[str]:
 def _ec2(profile: str) -> list[str]:
     missing = _programs("ssh", "scp", "node", "npm")
     if not profile:
-        missing.append("no AWS profile is named: profile_name=…")
+        missing.append("no AWS profile is set: add profile_name=…")
     elif not ec2_helpers.check_aws_credentials(profile):
         missing.append(f"~/.aws/credentials has no profile {profile!r} with keys")
     details = Path(ec2_helpers.DEFAULT_FALLBACK_FILE)

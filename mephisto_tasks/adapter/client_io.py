@@ -236,7 +236,7 @@ class StudyIOHandler(ClientIOHandler):
             if refusal is None and reason == WorkerFailureReasons.NO_AVAILABLE_UNITS and self._passes(worker_id):
                 self.try_again(request_id)
             elif refusal is None and reason == WorkerFailureReasons.TASK_MISSING:
-                self._say_that_it_broke(request_id, "their page asks for a task that this launch does not know")
+                self._say_that_it_broke(request_id, "the rater's page asks for a task that this launch does not know")
             else:
                 self.turn_away(request_id, refusal or Refusal("other", reason, reason), worker, additional_data)
 

@@ -151,7 +151,7 @@ class StudyWorkerPool(WorkerPool):
                 except Exception as error:
                     kind = passing(error)
                     if kind is None or self.is_shutdown:
-                        logger.exception("somebody could not be registered")
+                        logger.exception("a rater could not be registered")
                         self.get_live_run().client_io.broke(request_id, error)
                         return
                 if pause == FIRST_PAUSE_S:

@@ -217,7 +217,7 @@ class StudyTaskRunner(TaskRunner):
         try:
             self._await_submit(agent)
         except AbsentAgentError:
-            logger.info("the rater of %s, which was stopped, had left", held.name)
+            logger.info("the rater of the stopped %s had left", held.name)
         self._mark_completed(agent, held)
         if not self.study.paused:
             self._see_to(held, lambda: agent.get_live_run().task_launcher.add([one_unit()]))
@@ -227,7 +227,7 @@ class StudyTaskRunner(TaskRunner):
         try:
             self.study.saving.until_done(work)
         except Exception:
-            logger.exception("not everything after %s could be recorded", held.name)
+            logger.exception("some events after %s could not be recorded", held.name)
 
     def _await_submit(self, agent: Any) -> None:
         try:
@@ -256,7 +256,7 @@ class StudyTaskRunner(TaskRunner):
             redirect = self.site.exit(agent.get_worker().worker_name, outcome)
             text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
         except Exception:  # the last words are said whatever the site's files say
-            logger.exception("could not find out where the rater of agent %s goes now", agent.db_id)
+            logger.exception("could not determine where to send the rater of agent %s", agent.db_id)
         resumes = title_and_text in (ends.PAUSED, ends.AWAY) and redirect is None
         page.end(ends.filled(title, words), text, next_, redirect, resumes=resumes)
 

@@ -255,7 +255,7 @@ def load_eligibility(
     allowed, barred = followed("allow_list", rules.allow_list), followed("block_list", rules.block_list)
     if allowed and barred and (both := allowed.listed.names & barred.listed.names):
         what = f"names {len(both)} raters who are in allow_list, too"
-        raise ConfigError(what, where=f"{PREFIX}block_list", try_="take them out of one")
+        raise ConfigError(what, where=f"{PREFIX}block_list", try_="remove each from one of the two lists")
     known = task_names(data_dir) if has_database() else []
     where = f"{PREFIX}exclude_tasks"
     for name in rules.exclude_tasks:

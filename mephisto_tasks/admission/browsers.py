@@ -47,8 +47,8 @@ class BrowserBook:
             self._path,
             error=BookUnusable,
             migrations=(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"),),
-            if_busy="check that the disk has room, and that you may write to it",
-            if_damaged="remove the file: then the first rater with a name gets it",
+            if_busy="check that the disk has free space and that you can write to it",
+            if_damaged="remove the file: each name then belongs to the first rater who uses it",
             patience_s=WAIT_S,
             # Raters wait for each write. The newest may be lost with the machine's power, never with the launch.
             pragmas=("journal_mode = WAL", "synchronous = NORMAL"),

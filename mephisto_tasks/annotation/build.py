@@ -203,7 +203,7 @@ def known_specs(config: StaticConfig, models: Collection[str]) -> list[ModelSpec
 
 def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
     if PACKAGED in config.dialogues:
-        yield "The dialogues are samples that come with this project. To use yours: 'dialogues=[chats.jsonl]'."
+        yield "The dialogues are samples that come with this project. To use your own: 'dialogues=[chats.jsonl]'."
     if whole < config.items_per_unit:
         yield (
             f"Assignments have {whole} items instead of items_per_unit={config.items_per_unit}, because raters never see a "
@@ -263,7 +263,7 @@ def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
     golds = load_golds(path, config)
     problem = unfit(golds, config)
     if problem is not None:
-        raise ConfigError(problem, where=path, try_=f"name {PREFIX[:-1]} items that fit: gold_file=…")
+        raise ConfigError(problem, where=path, try_=f"name {PREFIX[:-1]} items of the right kind: gold_file=…")
     return golds
 
 
@@ -322,9 +322,7 @@ def _settings(newest: JudgementRecord | None) -> StaticConfig:
     if newest is None:
         raise ConfigError("--unjudged is for studies of finished dialogues: here raters judged their own dialogues")
     known = {name: value for name, value in newest.settings.items() if name in StaticConfig.model_fields}
-    config = validated(
-        StaticConfig, known, "the settings of this study are not those of this version", error=ConfigError
-    )
+    config = validated(StaticConfig, known, "this version cannot read the settings of this study", error=ConfigError)
     if config.show not in FORMS:
         raise ConfigError("--unjudged is for studies that compare two dialogues, or spot the bot")
     return config

@@ -238,8 +238,8 @@ def _contests(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) ->
     for models in there:
         refuse(
             HUMAN in models or len(set(models)) < 2,
-            f"stop=decided compares two models that talk to each other, and there are dialogues of {' and '.join(models)}",
-            "name dialogues between two models, or have them talk: generate=pairs",
+            f"stop=decided compares two models that talk to each other, but the dialogues are of {' and '.join(models)}",
+            "choose dialogues between two models, or have them talk: generate=pairs",
         )
     config.check_stopping(compared(config, list(there)), list(there), [config.setting])
     check_cap(config, {(first, second): (number, 1) for (first, second), number in there.items()})
@@ -382,8 +382,8 @@ def the_kind(items: Sequence[Item]) -> str:
     kinds = sorted({item.cell.setting for item in items})
     if len(kinds) > 1:
         raise ConfigError(
-            "stop=decided answers one question, and these dialogues make pairs of several kinds "
+            "stop=decided answers one question, but these dialogues make pairs of several kinds "
             f"({', '.join(kinds)}), which are judged separately",
-            try_="name dialogues of one kind",
+            try_="choose dialogues of one kind",
         )
     return kinds[0]

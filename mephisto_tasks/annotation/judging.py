@@ -49,7 +49,7 @@ class JudgedStudy:
         if any(answer.version != self.spec.version for answer in self.answers):
             raise JudgeError(
                 f"a judge called {self.spec.name} has answered {len(self.answers):,} questions of this task with "
-                "another model, prompt, format or seed, and answers of two judges are not mixed",
+                "another model, prompt, format or seed, and the answers of two judges must not be mixed",
                 try_="give the new judge a different name",
             )
 

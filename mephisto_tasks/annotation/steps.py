@@ -442,7 +442,7 @@ def unfit(practice: items.Practice, config: StaticConfig) -> str | None:
     }
     for number, item in enumerate(practice.items, start=1):
         if not isinstance(item, kinds[config.show]):
-            return f"item {number} does not ask what show={config.show} asks"
+            return f"item {number} does not ask the question of show={config.show}"
         if isinstance(item, items.RateItem):
             strange = [name for name in item.sides if name not in config.scales]
             if strange:

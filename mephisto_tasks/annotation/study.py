@@ -39,7 +39,7 @@ from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterio
 def own_settings(shown: records.ShownDialogue, reasons: bool) -> live_steps.RatingConfig:
     """The settings with which the dialogue's own rater was asked. Raises ConfigError: not known, or not understood."""
     known = {name: value for name, value in shown.settings.items() if name in live_steps.RatingConfig.model_fields}
-    where = f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version"
+    where = f"dialogue {shown.dialogue_id} cannot be rated again: this version cannot read its settings"
     config = validated(live_steps.RatingConfig, known, where, error=ConfigError)
     ticks, scales = (
         [one.model_copy(update={"text": READ_AGAIN.get(one.text, one.text)}).model_dump() for one in criteria]
@@ -354,7 +354,7 @@ class AnnotationStudy(engine.Study):
     def practice_loop(
         self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
     ) -> steps.JudgingPractice:
-        assert self.practice is not None, "onboarding runs only where practice items are configured"
+        assert self.practice is not None, "onboarding runs only if practice items are configured"
         return steps.JudgingPractice(
             self.practice, self.config, page, begins=self.unit_words.begins, used=used, on_verdict=on_verdict
         )

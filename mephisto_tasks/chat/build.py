@@ -56,10 +56,10 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
     some_see = config.images == "models" and len(blind) < len(spoken)
     if blind and config.images != "none" and not some_see:
         raise ConfigError(
-            f"{', '.join(blind)} {'takes' if len(blind) == 1 else 'take'} no pictures",
+            f"{', '.join(blind)} {'takes' if len(blind) == 1 else 'take'} no pictures as input",
             where=f"images={config.images}",
             try_=(
-                "if it does, say images: true in the options of its zoo entry (chat completions, vision_lm, HTTP "
+                "if it does, set images: true in the options of its zoo entry (chat completions, vision_lm, HTTP "
                 "servers, programs and functions can)",
                 "or leave images at none",
             ),
@@ -169,7 +169,7 @@ def _changed(specs: Iterable[ModelSpec], past: Iterable[PastDialogue]) -> Iterat
             ):  # a file by its whole path, or from the zoo file's
                 yield (
                     f"{spec.name} has changed since raters last answered about it ({name} was {in_brief(was)} and is now "
-                    f"{in_brief(now)}). The report counts all answers as about one model. To keep them apart, give the "
+                    f"{in_brief(now)}). The report treats all answers as about one model. To keep them apart, give the "
                     "model another name, or begin another study: task_name=…"
                 )
                 break

@@ -251,7 +251,7 @@ class ChatStudy(engine.Study):
     def practice_loop(
         self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
     ) -> PracticeWorld:
-        assert self.practice is not None, "onboarding runs only where practice items are configured"
+        assert self.practice is not None, "onboarding runs only if practice items are configured"
         configs = [self.config.of(setting) for setting in self.config.settings()]
         fitting = (config for config in configs if steps.check_practice(self.practice, config) is None)
         return PracticeWorld(

@@ -199,7 +199,7 @@ class _Interview:
             if all(one.reply for one in replies):
                 return
             are_there = set(draft(self._choices, self._path).problems) <= set(draft(before, self._path).problems)
-            if are_there and click.confirm("Go on with these models?", default=False):
+            if are_there and click.confirm("Continue with these models?", default=False):
                 return
             self._choices, given = before, with_partners([one.model for one in replies if one.reply])
 

@@ -33,7 +33,7 @@ def confirm(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
     if yes:
         return
     if not at_a_terminal():
-        what = f"{why}this is not a terminal, so you cannot be asked"
+        what = f"{why}this is not a terminal, so the command cannot ask you"
         raise CommandError(what, try_=f"add --yes to agree. {otherwise}")
     before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
     try:

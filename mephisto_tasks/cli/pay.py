@@ -130,7 +130,7 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
         show(books)
     if books.to_send and not yes:
         if not sys.stdin.isatty():
-            raise CommandError("nothing was sent: no terminal to ask you", try_="check the table, and add --yes")
+            raise CommandError("nothing was sent: this is not a terminal", try_="check the table, and add --yes")
         click.confirm(f"Send {total_in_words(books, books.to_send)}?", abort=True, err=True)
     with click.progressbar(length=len(books.to_send), label="Paying", file=sys.stderr) as bar:
         finished: set[str] = set()

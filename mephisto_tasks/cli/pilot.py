@@ -404,7 +404,7 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
         raise CommandError(f"{name} is {what}", where="--task-name", try_="name a pilot, or leave the option out")
     order, is_running = More(number=dialogues), is_alive(main.data_dir, name)
     if is_running and raters is not None:
-        what = f"{name} is running, and simulated raters come from its own launch only"
+        what = f"{name} is running, and only its own launch can add simulated raters"
         raise CommandError(what, where="--raters", try_="leave --raters out, or end the pilot first")
     for refused in refusals(main.data_dir, name, [order]):
         raise CommandError(refused)

@@ -34,7 +34,7 @@ _DAYS = {"d": 1.0, "w": 7.0, "m": 30.44, "y": 365.25}
 def span(value: str) -> float:
     match = _SPAN.fullmatch(value.strip().lower())
     if match is None or not float(match[1]):
-        raise BadValue(f"{value!r} is not a span of time", try_="write 90d, 12w, 6m or 2y")
+        raise BadValue(f"{value!r} is not a duration", try_="write 90d, 12w, 6m or 2y")
     return float(match[1]) * _DAYS[match[2]] * 86_400
 
 
@@ -157,7 +157,7 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
             words = f"according to the ledger, up to {unpaid} of their work is unpaid: pay it first"
             out.print(as_written(words, "yellow", indent=2), soft_wrap=True)
         if plan.blocks:
-            kept = "may come back" if lift_blocks else "stays out: their pseudonym is kept only for that"
+            kept = "may come back" if lift_blocks else "remains blocked: their pseudonym is kept only for this"
             out.print(as_written(f"blocked; {kept}", indent=2), soft_wrap=True)
         for file in plan.files:
             if file.done != "nothing of theirs":

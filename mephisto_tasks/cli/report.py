@@ -189,7 +189,7 @@ def view(
     folder = Path(out).expanduser()
     tables_at = [path for one in sources if (path := Path(one).expanduser()).exists()]
     if tables_at and len(sources) > 1:
-        raise CommandError("one folder of tables can be viewed, or several tasks", try_=f"view {tables_at[0]} alone")
+        raise CommandError("the viewer shows one folder of tables, or several tasks", try_=f"view {tables_at[0]} alone")
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import ResultsError, check_task

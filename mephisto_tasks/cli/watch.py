@@ -41,15 +41,15 @@ def watch(
     title: str,
 ) -> None:
     if (once or as_json) and (page or public):
-        raise CommandError("--once and --json print once: they exclude --page and --public")
+        raise CommandError("--once and --json print once, so they cannot be combined with --page or --public")
     alone = {"--host": host is not None, "--blind-names": blind_names, "--title": bool(title)}
     lonely = [name for name, given in alone.items() if given]
     if lonely and not public:
         raise CommandError(worded(__file__, "for_public", lonely=", ".join(lonely)))
     if port and page and public:
-        raise CommandError("--port is for one page", try_="serve --page and --public with two commands")
+        raise CommandError("--port can serve only one page", try_="run one command for each page")
     if port and not (page or public):
-        raise CommandError("--port is for a page", try_="add --page or --public")
+        raise CommandError("--port needs a page to serve", try_="add --page or --public")
     with ExitStack() as stack:
         if task_name is None:
             from mephisto_tasks.cli.report import list_tasks

@@ -192,7 +192,7 @@ def block(
 
     check_place(task_name, all_tasks, everywhere)
     if not reason.strip():
-        raise WrongUsage("--reason is empty", try_="say in a sentence why")
+        raise WrongUsage("--reason is empty", try_="give the reason in a sentence")
     whom = chosen(data_dir, pseudonyms, ids)
     with opened_database(data_dir) as db:
         problems = block_by_hand(db, whom, reason.strip(), task_name, blocks_of_site if everywhere else None)

@@ -93,7 +93,7 @@ def _check_typed(name: str, value: str, of_file: Path | None) -> None:
                 there = [one for folder in folders for one in (folder / Path(file).expanduser()).parent.glob("*.*")]
                 others = [one.name for one in there if one.resolve() != of_file]
                 near = misspelt(Path(file).name, others, cutoff=0.8)
-                where_to = () if near else f"type its path from {' or '.join(map(str, folders))}, or the whole path"
+                where_to = () if near else f"type its path from {' or '.join(map(str, folders))}, or its full path"
                 raise ConfigError(f"there is no file {file}", where=name, misspelt=near, try_=where_to)
 
 

@@ -92,7 +92,7 @@ class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True)
                 what = f"only studies with stop=decided use {them}"
                 raise ConfigError(what, where=f"{' and '.join(stray)}", try_=f"add stop=decided, or leave {them} out")
             return
-        unused = "judge_max_cost limits the cost of a judge, but there is none"
+        unused = "judge_max_cost limits the cost of a judge, but no judge is set"
         refuse(self.judge_max_cost is not None and not self.judge, unused, "set its file: judge=my_judge.yaml")
         one = f"stop=decided needs one setting, but there are {len(settings)}: {', '.join(settings)}"
         refuse(len(settings) > 1, one, "name one setting")
@@ -100,7 +100,7 @@ class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True)
         refuse(
             {frozenset(group) for group in groups} not in (alone, pairs, {frozenset(models)}),
             "stop=decided compares every pair of models, or all models at once",
-            "leave groups out and name the models, with a group_size of 2 or of the number of models",
+            "leave groups out, name the models, and set group_size to 2 or to the number of models",
         )
         self.rule(models, groups)
 

@@ -73,7 +73,7 @@ class WorkerRules(BaseModel, extra="forbid", frozen=True, use_attribute_docstrin
             country, _, part = code.partition("-")
             parts = _parts_of_countries()
             if country not in parts:
-                what = f"{code!r} is not an ISO 3166 code of a country or of a part of one"
+                what = f"{code!r} is not an ISO 3166 code of a country or of a part of a country"
                 raise InvalidValue(what, try_="write codes such as US, GB, DE or US-NY")
             if part and code not in parts[country]:
                 known = ", ".join(sorted(parts[country])[:5])
@@ -96,7 +96,7 @@ class WorkerRules(BaseModel, extra="forbid", frozen=True, use_attribute_docstrin
             raise InvalidValue(what, try_="leave it out of one of them")
         if self.max_units_across is not None and not self.across_tasks:
             what = "max_units_across needs across_tasks, whose assignments it counts"
-            raise InvalidValue(what, try_="set them, or max_units")
+            raise InvalidValue(what, try_="set across_tasks, or use max_units")
         if self.across_tasks and self.max_units_across is None and not self.pair_once:
             raise InvalidValue("across_tasks needs max_units_across or pair_once", try_="set one of them")
         return self
@@ -286,7 +286,7 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
         """Check that every blocking check exists, and that there is a qualification to block by. Raises InvalidValue."""
         known_checks(self.blocking_checks)
         if self.blocking_checks and not self.block_qualification:
-            what = "blocking_checks need a block_qualification to give to those who fail"
+            what = "blocking_checks need a block_qualification to give to raters who fail"
             raise InvalidValue(what, try_="add block_qualification=NAME, or leave blocking_checks out")
 
 

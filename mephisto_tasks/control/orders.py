@@ -160,7 +160,7 @@ class Steered:
 
 DRAWN = (
     "This study stops once it reaches a decision: raters get pairs drawn at random from the undecided ones, and its error "
-    "rates are only valid if nothing else influences that"
+    "rates are only valid if nothing else influences the draw"
 )
 
 
@@ -205,7 +205,7 @@ class _Folding:
     def follow(self, order: Order) -> str:
         """What the order has done, in a sentence. Raises _Refused."""
         if self._about.drawn and not isinstance(order, (Pause, Resume)):
-            advice = "pause it, or end the launch; the next one may have a higher max_dialogues"
+            advice = "pause it, or end the launch; the next launch may have a higher max_dialogues"
             raise _Refused(DRAWN, try_=advice)
         match order:
             case Pause():

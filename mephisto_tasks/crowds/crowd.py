@@ -326,7 +326,7 @@ class CrowdLaunch:
         if agree is not None:
             agree(quoted)
         elif quoted.is_real:
-            what = f"place={self.crowd.place} spends real money, but nobody has agreed to it"
+            what = f"place={self.crowd.place} spends real money, but nobody has agreed to spend it"
             raise CrowdError(what, try_="launch with `parlai-humaneval launch`")
         if quoted.refusal is not None:
             raise CrowdError(quoted.refusal, try_=quoted.advice)

@@ -410,7 +410,7 @@ def _wants_embedded(overrides: Sequence[str]) -> bool:
         if name_of(override) == EMBEDDED_WORD:
             value = override.partition("=")[2]
             if value.lower() not in ("true", "false"):
-                what = f"embedded is true or false, not {value!r}"
+                what = f"embedded must be true or false, not {value!r}"
                 raise ConfigError(what, try_="write embedded=true, or leave it out")
             return value.lower() == "true"
     return False

@@ -214,8 +214,8 @@ class Books:
             more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
             why = "An approval pays the whole reward, even if part of it has already been paid. " if approved else ""
             yield (
-                f"Paid more than these terms owe: {', '.join(named[:NAMED])}{more}. {why}They keep it, and no "
-                "other payment is reduced"
+                f"Paid more than these terms owe: {', '.join(named[:NAMED])}{more}. {why}Raters keep it, and no other "
+                "payment is reduced"
             )
 
     def _unpaid(self) -> Iterator[str]:
@@ -227,7 +227,7 @@ class Books:
         if resumable:
             yield (
                 f"Left unfinished: {counted(resumable, 'assignment')}. Raters may resume while the launch runs; "
-                "what they did is owed when the launch has ended"
+                "their finished work is owed when the launch has ended"
             )
         if programs := len(self.dues) - len(people):
             yield f"Done by programs of this package, so not paid: {counted(programs, 'assignment')}"

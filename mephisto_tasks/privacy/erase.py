@@ -79,7 +79,7 @@ def _check_not_being_paid(data_dir: Path, person: ErasurePlan) -> list[Payment]:
     theirs = [one for one in payments if one.worker == person.pseudonym]
     if any(one.state in OPEN for one in theirs):
         advice = "end it first (`parlai-humaneval pay --send`), then forget"
-        raise ResultsError("a payment to them is under way", where=person.pseudonym, try_=advice)
+        raise ResultsError("a payment to this rater is in progress", where=person.pseudonym, try_=advice)
     return theirs
 
 

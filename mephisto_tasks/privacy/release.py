@@ -43,7 +43,7 @@ from parlai_humaneval.viewer.write import check_folder, viewer_files, write_view
 JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"
 TEMPLATES = str(Path(__file__).parent / "templates")
 WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
-LICENCE = "none was named (--license), so nobody may use these data"
+LICENCE = "no license was named (--license), so nobody may use these data"
 
 
 class _Part(BaseModel):

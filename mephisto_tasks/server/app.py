@@ -160,7 +160,7 @@ SENTENCES = {
     500: phrase("Something went wrong on our side. Please try again."),
 }
 _READING = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
-WRONG_ADDRESS = phrase("Not under this address")
+WRONG_ADDRESS = phrase("Wrong address")
 NOTHING_HERE = phrase("Nothing is here")
 NOTHING_HERE_TEXT = PHRASES["nothing_here_text"]
 

@@ -200,7 +200,7 @@ class Visitors:
             self._warned = True
             logger.warning(
                 "Requests come through a proxy on this machine, so the server cannot see raters' addresses and "
-                "does not limit anyone's requests. If it is yours: trusted_proxies=[127.0.0.1]"
+                "does not limit anyone's requests. If the proxy is yours, set trusted_proxies=[127.0.0.1]"
             )
         return True
 

@@ -161,7 +161,7 @@ def listen(host: str, port: int, option: str = "port=…") -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise CannotListen(f"“{host}” is not an address of this machine", try_="set hostname to one") from error
+        raise CannotListen(f"“{host}” is not an address of this machine", try_="set another hostname") from error
     family, kind, proto, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     listener = socket.socket(family, kind, proto)
     # Lets a new launch take the port while old connections of a finished one fade; never from a listener.

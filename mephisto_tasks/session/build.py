@@ -232,7 +232,7 @@ class Setup(Generic[C]):
                 study.practice_tries_used[worker] = sum(tries)
         if study.monitor is not None and study.monitor.is_over:
             standing, task_name = study.monitor.standing(), self.task_name
-            how = "begin another study: task_name=…" if standing.ended == "decided" else "raise max_dialogues to go on"
+            how = "begin another study: task_name=…" if standing.ended == "decided" else "raise max_dialogues"
             see = f"see it with `parlai-humaneval report --task-name {task_name}`"
             raise NothingToDo(str(standing), where=f"task {task_name!r}", try_=(see, how))
         if study.allocator.remaining == 0:

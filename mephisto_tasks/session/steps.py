@@ -163,7 +163,7 @@ def _unfit(item: items.PracticeItem, config: RatingConfig) -> str | None:
         case items.ChooseItem():
             most = len(item.replies) if config.max_choices is None else config.max_choices
             if config.turn_question != "choose":
-                return "chooses among replies, which this study does not"
+                return "asks raters to choose a reply, but this study does not"
             if not config.min_choices <= len(item.right) <= most:
                 return f"has {len(item.right)} right replies, but raters choose {config.min_choices} to {most}"
             return None
@@ -172,9 +172,9 @@ def _unfit(item: items.PracticeItem, config: RatingConfig) -> str | None:
         case items.RateItem():
             return _unknown(list(item.sides), [criterion.name for criterion in config.scales()])
         case items.VerdictItem():
-            return None if config.verdict else "compares two partners, which this study does not"
+            return None if config.verdict else "asks raters to compare two partners, but this study does not"
         case items.PairItem() | items.SegmentItem():
-            return "judges finished chats, which this study does not"
+            return "asks raters to judge finished chats, but this study does not"
 
 
 def _unknown(named: list[str], known: list[str]) -> str | None:

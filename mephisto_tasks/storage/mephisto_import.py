@@ -29,7 +29,7 @@ FILES: Mapping[SavedFormat, str] = {
     "acute_eval": "agent_data.json",
 }
 
-EXPORT = "write tables of tasks of parlai-humaneval by `parlai-humaneval export`"
+EXPORT = "to get tables of parlai-humaneval's own tasks, run `parlai-humaneval export`"
 
 Found = tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]
 
@@ -88,7 +88,7 @@ def _units(data_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[Found]
         if run in folders:
             yield kind, _unit(folders[run] / path, row, questions[run])
         else:
-            missing = f"the files of launch {run} are not there (data/runs/…/{run}/{path})"
+            missing = f"the files of launch {run} are missing (data/runs/…/{run}/{path})"
             yield kind, UnreadableUnit(missing, where=data_dir)
 
 

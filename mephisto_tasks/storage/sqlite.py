@@ -31,7 +31,7 @@ class Database:
     error: type[HumanevalError]
     migrations: Sequence[Migration] | None = None
     if_busy: str = "try again later"
-    if_damaged: str = "put a copy of it back"
+    if_damaged: str = "restore a copy of it"
     patience_s: float = 30.0
     pragmas: Sequence[str] = ()
     mode: int = OWNER_ONLY
@@ -100,7 +100,7 @@ class Database:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         known = len(self.migrations or ())
         if version > known:
-            what = f"a newer version of this program wrote it (its form is {version}, this program knows {known})"
+            what = f"a newer version of this program wrote it (format {version}; this program reads up to {known})"
             raise self.error(what, where=self.path, try_="update parlai-humaneval; nothing was changed")
         return int(version)
 

@@ -113,7 +113,7 @@ def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, fai
     for (worker_id,) in results.query(Path(db.db_root), "cut_off", [task_name]):
         worker = worker_of(db, str(worker_id))
         if str(worker_id) in failed and worker.get_granted_qualification(qualification) is None:
-            logger.info("a practice was failed just when an earlier launch was killed; its verdict holds now")
+            logger.info("a rater failed the practice just as an earlier launch was killed; this counts now")
             fail_practice(worker, qualification)
 
 

@@ -155,7 +155,7 @@ def value_problem(error: Mapping[str, Any]) -> Problem:
         "model_type": "must be an object of names and values",
         "model_attributes_type": "must be an object of names and values",
         "string_too_short": "must not be empty",
-        "too_short": f"needs at least {bounds.get('min_length', 1)} of them",
+        "too_short": f"needs {bounds.get('min_length', 1)} or more entries",
         "greater_than_equal": f"must be {bounds.get('ge')} or more, not {given!r}",
         "greater_than": f"must be more than {bounds.get('gt')}, not {given!r}",
         "less_than_equal": f"must be {bounds.get('le')} or less, not {given!r}",

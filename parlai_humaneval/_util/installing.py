@@ -188,7 +188,7 @@ def _builds() -> list[str]:
         with urllib.request.urlopen(f"{CPU_BUILDS}/torch/", timeout=10):
             return ["--extra-index-url", CPU_BUILDS]
     except OSError:
-        _say("PyTorch's builds for CPUs cannot be reached: other builds that pip finds may bring CUDA, some 5 GB")
+        _say("PyTorch's builds for CPUs cannot be reached: other builds that pip finds may include CUDA, about 5 GB")
         return []
 
 
@@ -242,7 +242,7 @@ def _from_sources() -> None:
         _install("--no-deps", *(name + version for name, version in pinned if name not in LOCAL), "-e", ".")
         return
     if not arguments.all:
-        _say(f"Installing {DISTRIBUTION} and some 90 packages that it needs (the first time a minute or so)")
+        _say(f"Installing {DISTRIBUTION} and about 90 packages that it needs (the first time a minute or so)")
         _install("-c", arguments.lock, "setuptools", "-e", ".")
         install_engines()
         return
@@ -250,7 +250,7 @@ def _from_sources() -> None:
     assert torch is not None
     _say("Installing, 1 of 2: PyTorch (a large download; the first time a minute or more)")
     install_torch(torch[0], "-c", arguments.lock)
-    _say("Installing, 2 of 2: some 180 packages (the first time a minute or two)")
+    _say("Installing, 2 of 2: about 180 packages (the first time a minute or two)")
     _install("--no-deps", "-r", arguments.lock)
     _install("--no-deps", "-e", ".")
 

@@ -312,7 +312,7 @@ def _csv(file: TextIO, fewest: int) -> pd.DataFrame:
         named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
     header = header[:named]
     if len(header) == 1 < fewest and not second:
-        what = f"is not a table: all that is in it is {on_one_line(visible(header[0]), CELL)}"
+        what = f"is not a table: it contains only {on_one_line(visible(header[0]), CELL)}"
         raise DataError(what, try_="let the first line name the columns")
     if len(header) == 1 < fewest:
         raise DataError(

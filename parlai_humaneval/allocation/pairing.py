@@ -246,10 +246,10 @@ def segment_items(
     without the ``seeded`` ones at the beginning, which no model has said and which are shown before all segments.
     Raises NotEnough, DataError where a dialogue is too short, and InvalidValue."""
     if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
-        what = f"the lengths of segments are different numbers from 1, not {list(lengths)}"
+        what = f"the lengths of segments must be different numbers, 1 or more, not {list(lengths)}"
         raise InvalidValue(what, try_="write them as in [2,3,5]")
     if not 0 <= human_share < 1:
-        what = f"the share of dialogues between people is at least 0 and less than 1, not {human_share}"
+        what = f"the share of dialogues between people must be at least 0 and less than 1, not {human_share}"
         raise InvalidValue(what, try_="choose one such as 0.3")
     if not bot_dialogues:
         raise _too_few("nobody")

@@ -39,10 +39,10 @@ def register_statistic(name: str, module: str) -> None:
 
     >>> register_statistic("holm", "my_package.corrections")
     Traceback (most recent call last):
-    ValueError: there is a public name 'holm' already: choose another one for the statistic
+    ValueError: the public name 'holm' is already taken: choose another one for the statistic
     """
     if _MODULES.setdefault(name, module) != module:
-        raise InvalidValue(f"there is a public name {name!r} already", try_="choose another one for the statistic")
+        raise InvalidValue(f"the public name {name!r} is already taken", try_="choose another one for the statistic")
 
 
 def __getattr__(name: str) -> Any:
@@ -51,7 +51,7 @@ def __getattr__(name: str) -> Any:
         warnings.warn(sentence, DeprecationWarning, stacklevel=2)
         name = _RENAMED[name]
     elif name in _HOMES:
-        sentence = f"{__name__}.{name} is internal now: {_HOMES[name]} has it, and it goes from here with version 1.0"
+        sentence = f"{__name__}.{name} is internal now and is in {_HOMES[name]}; version 1.0 removes it from here"
         warnings.warn(sentence, DeprecationWarning, stacklevel=2)
     known = {**_HOMES, **_MODULES}
     if name not in known and not name.startswith("_"):

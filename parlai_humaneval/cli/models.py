@@ -47,7 +47,7 @@ def check(
     if every and load_too:
         raise WrongUsage("--load needs names: --all would load and download every model")
     if fix and not load_too:
-        raise WrongUsage("--fix needs --load: a server only says what it rejects when it is asked")
+        raise WrongUsage("--fix needs --load: only a request shows what a server rejects")
     if fix is None:
         fix = None if sys.stdin.isatty() and not as_json else False
     zoo = load_zoo(more=zoo_files)

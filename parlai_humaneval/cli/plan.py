@@ -217,7 +217,7 @@ def _registered_settings(prereg: str | None, exclude: str | None, chosen: Sequen
     """Settings of the launch that are registered as they are typed; their names are checked by the launch."""
     if prereg is None:
         if lists := [word for word in chosen if "=[" in word]:
-            what = f"settings such as {lists[0]} belong in a preregistration, but no file for one is named"
+            what = f"settings such as {lists[0]} belong in a preregistration, but no file is named"
             raise asked.PlanError(what, try_="add --prereg FILE, or use an option, such as --models 2")
         if chosen:
             raise ExtraWord(chosen[0])

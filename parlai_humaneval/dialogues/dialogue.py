@@ -84,8 +84,8 @@ class Dialogue:
             raise DataError(
                 f"dialogue {self.dialogue_id} does not say who {' and '.join(unknown)} is",
                 where=self.place,
-                try_="say it as {file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, "
-                "under entities",
+                try_="name each speaker as in {file: …, entities: {speaker: model, …}} (“human” for a person), or in the "
+                "file itself, under entities",
             )
         return [self.entities[speaker] for speaker in self.speakers]
 

@@ -311,7 +311,7 @@ def _of_file(model_file: str) -> str:
 
 __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
 
-OWN_ID = "give each dialogue an id of its own, or name its model"
+OWN_ID = "give each dialogue its own id, or name its model"
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of its model
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from

@@ -34,7 +34,7 @@ WAITING_BYTES = 100_000_000
 TOO_LARGE = phrase("That picture is larger than 10 MB. Please choose a smaller one.")
 TOO_MANY_PIXELS = phrase("That picture has more than 25 million pixels. Please choose a smaller one.")
 UNREADABLE = phrase("This picture cannot be read. Please choose a PNG, JPEG or WebP file.")
-ELSEWHERE = "it is at an address elsewhere, and nothing is fetched from there"
+ELSEWHERE = "it is at another address, and pictures are not fetched from other addresses"
 NO_ALT = phrase("A picture without a description")
 PICTURE_ALONE = "(A picture.)"
 """The text of a reply that is nothing but a picture."""

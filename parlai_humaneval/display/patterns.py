@@ -154,7 +154,7 @@ class _Words:
         tokens = _TOKEN.findall(text)
         part = self._sequence(tokens, before)
         if tokens:
-            raise InvalidValue(f"“{tokens[0]}” is where nothing is open")
+            raise InvalidValue(f"“{tokens[0]}” closes a part that was never opened")
         return part
 
     def before(self, context: str, space: str) -> Part:
@@ -185,7 +185,7 @@ class _Words:
             parts.append(Part(part.expression, part.needed, spaced, part.optional))
             spaced = self.unspaced
         if not parts:
-            raise InvalidValue("a part of it is empty")
+            raise InvalidValue("one part is empty")
         return self._joined(parts)
 
     def _joined(self, parts: Sequence[Part]) -> Part:
@@ -200,7 +200,7 @@ class _Words:
                 expression += f"{part.expression}?" if part.optional else part.expression
         needed = tuple(stems for part in parts if not part.optional for stems in part.needed)
         if all(part.optional for part in parts):
-            raise InvalidValue("all of it may be missing")
+            raise InvalidValue("every part is optional")
         return Part(expression, needed)
 
     def _item(self, token: str, tokens: list[str], before: str) -> Part:

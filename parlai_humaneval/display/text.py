@@ -162,8 +162,8 @@ def without_unseen(text: str) -> str:
 
 
 ONLY_THOUGHTS = (
-    "its reasoning left no room for a reply: raise max_tokens (a model on a server) or max_new_tokens (one that runs here), "
-    "or turn its reasoning off"
+    "its reasoning left no room for a reply: raise max_tokens (for a model on a server) "
+    "or max_new_tokens (for a model on this machine), or turn reasoning off"
 )
 MOST_ROUNDS = 50
 """Blocks of thoughts that are looked for; nobody writes more, and a text of nothing but tags must not take seconds."""

@@ -272,7 +272,7 @@ def _read(
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
         if any(raters):
             of_columns["worker_id"] = listed = form.criteria["raters"]
-            guesses.append(f"each list of ratings has the order of {listed}, as the file does not say who gave which")
+            guesses.append(f"each list of ratings follows the order of {listed}, as the file names no raters")
         if mixed and name in answered:
             guesses.append(f"a {name} each: {', '.join(dict.fromkeys(answered[name]))} (--drop leaves them out)")
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered or None in raters else [])])

@@ -292,7 +292,7 @@ def _completed(
     is_form = bool(of_form or seen.questions or first & {*WORDS["first_of_forms"]})
     if is_form and table == "ratings" and "dialogue_id" in nameless:
         plan = replace(plan, values={**plan.values, "dialogue_id": ""})
-        seen.guesses.append("dialogue_id is the row, as no column names the dialogue (--rename COLUMN=dialogue_id)")
+        seen.guesses.append("dialogue_id is the row number, as no column has it (--rename COLUMN=dialogue_id)")
     frame = _with_values(table, frame, plan, use, seen)
     frame = _with_starts(frame, seen) if table == "comparisons" else frame
     frame, clean = columns.with_clean_labels(table, frame)
@@ -370,7 +370,7 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
         elif column.exchange and name in defaults and name not in frame.columns:
             frame[name] = defaults[name]
             seen.columns[name] = f"“{defaults[name]}”"
-            seen.guesses.append(f"{name} is “{defaults[name]}”, as the file does not say (--set {name}=…)")
+            seen.guesses.append(f"{name} is “{defaults[name]}”, because the file does not say (--set {name}=…)")
     return frame
 
 
@@ -487,7 +487,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     elif column == "value" and error.what.endswith("expected a number"):
         hints.append(vocabulary.value_advice(frame))
     elif column in {c.name for c in TABLES[table] if not c.exchange}:
-        hints.append(f"if it is not what {column} means here, --rename {column}=NAME or --drop {column}")
+        hints.append(f"if it means something else, --rename {column}=NAME or --drop {column}")
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())

@@ -218,14 +218,14 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
         return compared, int(frame[list(wide.columns)].isna().sum().sum())
     for column in (name, value):
         if column in frame.columns:
-            raise TableError(f"the file has a column {column} besides", where=seen.source, try_=f"--drop {column}")
+            raise TableError(f"the file already has a column {column}", where=seen.source, try_=f"--drop {column}")
     kept = [column for column in frame.columns if column not in wide.columns]
     melted = frame.melt(kept, list(wide.columns), var_name=name, value_name=value, ignore_index=False)
     melted = melted.sort_index(kind="stable").astype(object)
     if seen.questions and (asked := {"ratings": "statement", "comparisons": "question"}[table]) not in frame:
         melted[asked] = melted[name].map(seen.questions)
         seen.columns[asked] = "the questions below the header"
-    seen.columns.update({name: f"the names of {listed}", value: "what is in them"})
+    seen.columns.update({name: f"the names of {listed}", value: "the values of these columns"})
     if wide.kind == "both":
         melted = melted.assign(
             model=[wide.names[one][0] for one in melted[name]], criterion=[wide.names[one][1] for one in melted[name]]

@@ -121,15 +121,15 @@ def questions_of(records: Sequence[Rated], *, both_orders: bool = True) -> list[
 
 def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> CannotJudge:
     if not records:
-        what = "nothing has been rated in this task yet, and a judge answers what raters were asked"
+        what = "nothing has been rated in this task yet, and a judge answers only questions that raters were asked"
         return CannotJudge(what, try_="collect answers first")
     if not finished:
         none = f"none of the {len(records)} dialogues or judgements of this task is complete"
-        return CannotJudge(f"{none}, and a judge is asked about complete ones only", try_="wait until raters are done")
+        return CannotJudge(f"{none}, and a judge is asked only about complete ones", try_="wait until raters are done")
     if all(record.technique in with_trait("read_again") for record in finished):
         where = "there a judge is asked what their own raters were asked"
         return CannotJudge(
-            "the raters of this task rated recorded dialogues once more",
+            "the raters of this task rated recorded dialogues again",
             try_=f"name the task in which these dialogues were held: {where}",
         )
     what = "no choice, tick, verdict, scale or form"

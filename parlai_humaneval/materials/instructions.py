@@ -212,7 +212,7 @@ def with_shared(data: Any, parts: Mapping[str, Any]) -> Any:
     if not conditions:
         return part
     if not isinstance(part, str):
-        raise DataError(f"the shared part {name!r} has conditions of its own", try_="name it without any")
+        raise DataError(f"the shared part {name!r} has conditions of its own", try_="use it without conditions")
     return {**conditions, "text": part}
 
 
@@ -289,7 +289,7 @@ class Guide(_Material):
         twice = [part for part, count in Counter(line.at for line in lines).items() if count > 1]
         if twice:
             raise InvalidValue(
-                f"more than one sentence has the position {', '.join(twice)}", try_="give them conditions, or join them"
+                f"several sentences have the position {', '.join(twice)}", try_="give each a condition, or join them"
             )
         return lines
 

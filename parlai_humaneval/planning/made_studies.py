@@ -526,7 +526,7 @@ def usual_replicates(inputs: PlanInputs) -> int:
 def _result(question: PlanInputs, hits: int, replicates: int, n: int, workers: int) -> Result:
     low, high = wilson_interval(hits, replicates) or (None, None)
     missed = high is not None and high < question.power - SHORT
-    note = f"the simulated power does not reach the {question.power:.0%} that were asked for"
+    note = f"the simulated power stays below the requested {question.power:.0%}"
     return Result(
         name="simulated power",
         estimate=hits / replicates if replicates else None,

@@ -70,7 +70,7 @@ Check = DialogueCheck | WorkerCheck | JudgementCheck
 SMITH = "Smith et al. 2022, Appendix B.4"
 LIU = "Liu et al. 2023, “Experiments”"
 JI = "Ji et al. 2022, §3.2"
-ATTENTION = "attention checks and fixed patterns, as with live dialogues"
+ATTENTION = "attention checks and fixed patterns, as for live dialogues"
 READING = "reading speed: Brysbaert 2019, Carver 1992"
 
 _ALL: tuple[Check, ...] = (

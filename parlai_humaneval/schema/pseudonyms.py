@@ -40,5 +40,5 @@ class Pseudonymizer:
             raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}") from error
         if len(secret) != KEY_BYTES:
             what = f"{path} is not a pseudonym key ({len(secret)} bytes instead of {KEY_BYTES})"
-            raise PseudonymKeyError(what, try_="put the right file back, or remove it to begin with new pseudonyms")
+            raise PseudonymKeyError(what, try_="restore the right file, or remove this one for new pseudonyms")
         return cls(secret)

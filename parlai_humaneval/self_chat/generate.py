@@ -58,7 +58,7 @@ def generate(
         made.
     """
     if batch_size < 1:
-        raise SelfChatError(f"a batch holds at least one dialogue, not {batch_size}")
+        raise SelfChatError(f"a batch must hold at least one dialogue, not {batch_size}")
     known = {spec.name: spec for spec in specs}
     resolve([name for pair in pairs for name in pair], known)
     if len(set(pairs)) < len(pairs):

@@ -76,7 +76,7 @@ class SelfChatSettings(BaseModel, extra="forbid", frozen=True):
             what = f"start “hi” reads no file, but start_file is {self.start_file}"
             raise InvalidValue(what, try_="choose start openers, first_exchange or contexts")
         if self.context_kind != "jsonl" and self.start != "contexts":
-            what = f"context_kind {self.context_kind} goes with start “contexts”, not with “{self.start}”"
+            what = f"context_kind {self.context_kind} belongs to start “contexts”, not to “{self.start}”"
             raise InvalidValue(what, try_="set start to contexts, or leave context_kind out")
         return self
 
@@ -131,7 +131,7 @@ def load_starts(settings: SelfChatSettings) -> list[Start]:
     if len(longest.lines) >= 2 * settings.exchanges:
         raise SelfChatError(
             f"a dialogue of {settings.exchanges} exchange(s) has {2 * settings.exchanges} lines, and "
-            f"{longest.start_id} begins with {len(longest.lines)}, which leaves the models nothing to say",
+            f"{longest.start_id} begins with {len(longest.lines)}, so the models have nothing left to say",
             try_="ask for more exchanges",
         )
     return starts

@@ -23,7 +23,7 @@ def checked_margin(margin: float) -> float:
     """The margin, if it is one. Raises ValueError."""
     if 0 < margin < 1:
         return margin
-    what = f"{margin:g} is not a margin within which two models can count as equal"
+    what = f"{margin:g} is not a valid margin for counting two models as equal"
     if margin <= 0:
         raise InvalidValue(
             f"{what}: with a margin of 0, the study would never decide between two equal models",
@@ -38,7 +38,7 @@ def checked_risk(risk: float) -> float:
     if 0 < risk <= MOST_RISK:
         return risk
     raise InvalidValue(
-        f"{risk:g} is not a rate of false claims", try_=f"give one above 0 and up to {MOST_RISK:g}, such as 0.05"
+        f"{risk:g} is not a rate of false claims", try_=f"give a rate above 0 and at most {MOST_RISK:g}, such as 0.05"
     )
 
 
@@ -97,7 +97,7 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _several(cls, models: tuple[str, ...]) -> tuple[str, ...]:
         if len(models) < 2:
-            what = "a study needs two models or more: there is nothing to decide about one"
+            what = "a study needs two models or more: with one model, there is nothing to decide"
             raise InvalidValue(what, try_="name another model")
         twice = sorted({name for name in models if models.count(name) > 1})
         if twice:
@@ -210,7 +210,5 @@ class RuleChanged(HumanevalError, ValueError):
     """A study was to go on with another rule than that with which it began; ``changes`` says in what it differs."""
 
     def __init__(self, changes: tuple[Change, ...]) -> None:
-        super().__init__(
-            why_refused(changes), try_="leave that as it was, or begin a new study under another task name"
-        )
+        super().__init__(why_refused(changes), try_="keep the old value, or begin a new study under another task name")
         self.changes = changes

@@ -59,7 +59,7 @@ class Crowd:
             raise InvalidValue(what, try_="choose a lower ICC, or fewer ties")
         if not 0 <= self.quit < 1:
             what = f"a chance of {self.quit:g} of leaving before a turn is not possible"
-            raise InvalidValue(what, try_="choose one from 0, below 1")
+            raise InvalidValue(what, try_="choose a chance of at least 0 and below 1")
 
     def share_variance(self, rate: float = 0.5) -> float:
         """Variance of the share of turns of a dialogue that is won at this mean rate."""

@@ -160,7 +160,7 @@ class SequentialStudy:
         that was drawn for a dialogue counts: whether there is another one may follow from what it was."""
         came = self._came(worker)
         if not self.rule.judge:
-            raise StudyError("this study began without a judge", try_="begin another study to use one")
+            raise StudyError("this study began without a judge", try_="begin another study to use a judge")
         if not 0 <= dialogue < len(came.dialogues) or len(came.dialogues[dialogue]) != 2:
             raise StudyError(f"rater {worker} has no dialogue of two models at position {dialogue}")
         if dialogue in came.outcomes or dialogue in came.so_far:
@@ -243,7 +243,7 @@ class SequentialStudy:
         came = self._came(worker)
         self.look(at=at)
         if not came.gone or not self.can_return(worker):
-            raise StudyError(f"rater {worker} cannot go on: they had not left, or the study went on without them")
+            raise StudyError(f"rater {worker} cannot continue: they had not left, or the study went on without them")
         self.in_flight += came.left
         came.gone = False
         self.studies.end(_ONE, np.array([came.unit.number]), np.array([np.inf]))
@@ -458,7 +458,7 @@ def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: b
     RuleChanged: it is another one. Raises ReplayError: the log does not begin with the study's beginning, or another
     decision or assignment follows from it."""
     if not log or not isinstance(log[0], events.Began):
-        raise ReplayError("the log does not begin with the beginning of a study: it was cut, or it is another log")
+        raise ReplayError("the log does not begin with the start of a study: it was cut, or it is another log")
     if rule is not None:
         log[0].rule.refuse_change(rule)
     study = SequentialStudy.of(log[0])
@@ -487,6 +487,6 @@ def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: b
         if not (now.is_again(before) if isinstance(now, events.Claimed) else now == before):
             raise ReplayError(f"event {place + 1} of the log differs when it is replayed: {before!r} is now {now!r}")
     if len(study.log) < len(log) or (len(study.log) > len(log) and not cut_off):
-        raise ReplayError(f"the log has {len(log)} events, and {len(study.log)} when it is replayed: it was changed")
+        raise ReplayError(f"the log has {len(log)} events, but {len(study.log)} when it is replayed: it was changed")
     study.log[: len(log)] = log
     return study

@@ -325,7 +325,7 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
     read = _read_all(directory, format, repeats)
     if read is None:
         what = f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}"
-        raise TableError(what, try_="make them from other files with parlai-humaneval import")
+        raise TableError(what, try_="create them from other files with parlai-humaneval import")
     return with_besides(tables_of(read), directory, format)
 
 
@@ -388,7 +388,7 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
         lists = (
             "`parlai-humaneval import --from tables … --skip-bad` lists all rows that are wrong, and leaves them out"
         )
-        words = f"`parlai-humaneval import {path} --out FOLDER` knows other words for columns, winners and ratings"
+        words = f"`parlai-humaneval import {path} --out FOLDER` accepts other names for columns, winners and ratings"
         advice = (words, *([lists] if len(wrong.rows) > 1 else []))
         raise all_faults(rows, check, places, path, advice) from wrong
     return replace(table, frame=with_dialogues(table.frame)) if name == "comparisons" else table

@@ -268,7 +268,7 @@ def test_questions_in_the_terminal(tmp_path: Path) -> None:
     assert status == 0, printed
     assert "no model is called “elizza”" in printed
     assert "no model is called “nowhere”" in printed
-    assert "Go on with these models?" not in printed, "no launch could"
+    assert "Continue with these models?" not in printed, "no launch could"
     assert "eliza: “" in printed
     assert "█" in printed
     assert "no study finds a gap of 0 points; enter more than 0 and less than 100 points" in printed
@@ -358,6 +358,6 @@ def test_a_zoo_file_that_is_not_there_is_told_with_where_it_was_looked_for(
     monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(main, ["launch", "study/study.yaml"]).output
     assert "study.yaml, line 3: zoo_files: there is no file zoox.yaml" in told
-    assert f"type its path from {folder} or {tmp_path}, or the whole path" in told
+    assert f"type its path from {folder} or {tmp_path}, or its full path" in told
     with pytest.raises(ZooError, match=rf"there is no file {tmp_path}/zoox.yaml"):
         load_zoo(more=["zoox.yaml"])

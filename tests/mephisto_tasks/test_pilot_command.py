@@ -281,7 +281,7 @@ def test_a_pilot_that_runs_gets_more_dialogues(tmp_path: Path) -> None:
         assert run.study.remaining == 6
         status, _, said = pilot(*given, "--task-name", "mine", "--raters", "2")
         assert status != 0
-        assert "simulated raters come from its own launch" in said
+        assert "only its own launch can add simulated raters" in said
     with launch(data, task_name="paid"):
         pass
     status, _, said = pilot(*given, "--task-name", "paid")

@@ -88,7 +88,7 @@ def test_a_name_with_several_meanings_lists_them() -> None:
         ("pw_turn", ["panel=sona"], "add place=link, or leave it out"),
         ("pw_turn", ["models=a,b"], "write 'models=[a,b]'"),
         ("pw_turn", ["task_reward=lots"], "task_reward=lots: a number is expected"),
-        ("pw_turn", ["embedded=perhaps"], "embedded is true or false, not 'perhaps'; write embedded=true"),
+        ("pw_turn", ["embedded=perhaps"], "embedded must be true or false, not 'perhaps'; write embedded=true"),
         ("pw_turn", ["task_reward=-1"], "task_reward: must be 0.0 or more, not -1.0"),
         ("pw_turn", ["task_name="], "task_name: must not be empty"),
         ("pw_turn", ["embedded=true", "models=[a,b]"], "leave one of them out"),

@@ -78,7 +78,7 @@ def test_tables_give_the_same_viewer_as_their_task(stored: Path, tmp_path: Path)
         done = run(command, *arguments)
         assert done.exit_code == 0, done.output
     assert texts(one) == texts(two)
-    assert "one folder of tables can be viewed" in run(view, tables, "sata", "--data-dir", stored).output
+    assert "the viewer shows one folder of tables" in run(view, tables, "sata", "--data-dir", stored).output
 
 
 def test_what_is_neither_is_named(stored: Path, tmp_path: Path) -> None:

@@ -74,6 +74,6 @@ def test_the_analysis_has_few_names_and_gives_those_that_were_public_with_a_warn
     """Guards scripts of other people, and a list that somebody can read."""
     assert len(analysis.__all__) <= 80
     for old, home in analysis._HOMES.items():
-        with pytest.warns(DeprecationWarning, match=f"{old} is internal now: {home} has it"):
+        with pytest.warns(DeprecationWarning, match=f"{old} is internal now and is in {home}"):
             assert getattr(analysis, old) is getattr(import_module(home), old)
         assert old not in analysis.__all__

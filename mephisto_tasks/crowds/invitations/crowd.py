@@ -41,7 +41,7 @@ class InvitationLaunch(LinkLaunch):
 class InvitationCrowd(InvitingCrowd):
     title = "Invitations"
     Launch = InvitationLaunch
-    words = CrowdWords(where="by link", summary="is your own invitations")
+    words = CrowdWords(where="by link", summary="sends raters your own invitations")
 
     def is_near(self, settings: Mapping[str, Any]) -> bool:
         """Invitations may go to people in the same room, or the same network."""

@@ -208,7 +208,7 @@ class InvitationStore:
         if latest > now + CLOCK_SLACK_S:
             newest = f"the newest invitation was created or used on {datetime.fromtimestamp(latest):%Y-%m-%d %H:%M}"
             what = f"the clock of this machine says {datetime.fromtimestamp(now):%Y-%m-%d %H:%M}, but {newest}"
-            raise InvitationError(what, try_="set the clock, because links would otherwise be valid at the wrong time")
+            raise InvitationError(what, try_="set the clock, because links would otherwise expire at the wrong time")
         return now
 
     def _named(self, connection: sqlite3.Connection, name: str) -> Invitation:

@@ -74,7 +74,7 @@ def arrival_by(doors: Sequence[Door], parameters: visits.Parameters) -> visits.A
 DONE_ALREADY = (phrase("Thank you!"), phrase("You have already completed this task, and everything is saved."))
 RETURNED_ALREADY = (phrase("This task is closed"), PHRASES["returned_already"])
 RETURNED_NOW = (phrase("You have returned the task"), PHRASES["returned_now"])
-GIVEN_BACK = (phrase("You have given the task back"), PHRASES["given_back"])
+GIVEN_BACK = (phrase("You have returned the task"), PHRASES["given_back"])
 DECLINED = (
     phrase("You are not taking part"),
     phrase("That is fine: nothing about you was stored here. Thank you for your time!"),

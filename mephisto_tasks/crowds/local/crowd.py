@@ -32,7 +32,7 @@ class LocalLaunch(CrowdLaunch):
 class LocalCrowd(Crowd):
     place, provider_type = "local", "mock"
     title = "On this machine"
-    words = CrowdWords(where="on this machine", summary="is this machine, to try things out")
+    words = CrowdWords(where="on this machine", summary="uses this machine, to try things out")
     is_practice = True
     page_entry = "start"
     Launch = LocalLaunch

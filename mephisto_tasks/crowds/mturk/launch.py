@@ -76,8 +76,8 @@ def quote(
     lacking = sum((line.amount for line in lines), Decimal(0)) - (balance or Decimal(0))
     refusal = None
     if is_real and balance is not None and lacking > 0:
-        has = f"the MTurk account of {requester!r} has {money(balance)}, and this launch can cost {money(lacking + balance)}"
-        refusal = f"{has}: add {money(lacking)} at requester.mturk.com/account, or ask for less. Nothing was created"
+        has = f"the MTurk account of {requester!r} has {money(balance)}, but this launch can cost {money(lacking + balance)}"
+        refusal = f"{has}: add {money(lacking)} at requester.mturk.com/account, or collect less. Nothing was created"
     return Quote(
         provider=provider,
         requester=requester,
@@ -112,16 +112,16 @@ def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: floa
     )
     for setting, seconds, least, longest in times:
         if seconds is not None and not least <= int(seconds) <= longest:
-            raise MTurkError(f"{setting}={seconds}: MTurk takes {least} to {longest} seconds")
+            raise MTurkError(f"{setting}={seconds}: MTurk accepts {least} to {longest} seconds")
     # MTurk's own limits: CreateHITType refuses longer ones, and most control characters.
     for setting, most_letters in MOST_LETTERS:
         typed = config.task.get(setting) or ""
         text = typed if isinstance(typed, str) else ",".join(map(str, typed))
         if len(text) > most_letters:
-            what = f"{setting} has {len(text)} characters, and MTurk takes {most_letters}"
+            what = f"{setting} has {len(text)} characters, and MTurk accepts {most_letters}"
             raise MTurkError(what, try_=f"set a shorter one, mephisto.task.{setting}=…")
         if odd := _CONTROL.search(text):
-            what = f"{setting} contains the control character {odd[0]!r}, which MTurk refuses"
+            what = f"{setting} contains the control character {odd[0]!r}, which MTurk does not accept"
             raise MTurkError(what, try_=f"leave it out, mephisto.task.{setting}=…")
     client = client_for(name, provider)
     available = balance(client)

@@ -112,7 +112,7 @@ class MTurkPayer:
 
     def _of_hit(self, hit_id: str) -> list[Assignment]:
         try:
-            with asking(f"list what was handed in of HIT {hit_id}"):
+            with asking(f"list the submissions for HIT {hit_id}"):
                 # One page: a HIT of ours is for one worker.
                 answer = self._client.list_assignments_for_hit(HITId=hit_id, MaxResults=100)
                 return [Assignment.of(assignment) for assignment in answer["Assignments"]]

@@ -57,7 +57,7 @@ def _letters(setting: str, value: object) -> str:
     text = "" if value is None else str(value)
     if _MADE_A_NUMBER.fullmatch(text) or isinstance(value, bool):
         advice = f"put it in quotes: {setting.rpartition('.')[2]}: '…'"
-        raise ConfigError(f"{setting} was read as the number {text}", try_=advice)
+        raise ConfigError(f"{setting} was read as the value {text}", try_=advice)
     return text
 
 
@@ -84,7 +84,7 @@ class PanelCrowd(InvitingCrowd):
     title = "Panels and invitations"
     words = CrowdWords(
         where="by link",
-        summary=f"is a panel ({', '.join(panel_names())}) or invitations",
+        summary=f"uses a panel ({', '.join(panel_names())}) or invitations",
         link="Link to enter on the panel's site (the site adds the participant's ID):",
     )
     Settings, Launch = PanelSettings, PanelLaunch

@@ -94,7 +94,7 @@ class PanelFile(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def _sound(self) -> Self:
         if self.name in OUR_DOORS:
-            raise InvalidValue(f"{self.name!r} is taken by this package", where="name", try_="choose another")
+            raise InvalidValue(f"{self.name!r} is reserved for this package", where="name", try_="choose another")
         for parameter in self.parameters.model_dump(exclude_none=True).values():
             if parameter in OUR_PARAMETERS:
                 what = f"{parameter!r} is reserved for this package's invitations"

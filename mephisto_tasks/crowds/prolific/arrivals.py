@@ -188,7 +188,7 @@ class Hooks:
             with asking("end the subscription"):
                 self._client.delete(f"hooks/subscriptions/{self._subscription}/")
         except CrowdError as error:
-            logger.warning("%s. Prolific ends it automatically after some days", error)
+            logger.warning("%s. Prolific ends it automatically after a few days", error)
 
 
 APP = "https://app.prolific.com/"

@@ -70,7 +70,7 @@ class Group:
 
     def remove(self, people: Collection[str]) -> None:
         if people:
-            with asking(f"take people out of the participant group {self.name!r}"):
+            with asking(f"remove people from the participant group {self.name!r}"):
                 self._client.delete(self._path, {"participant_ids": sorted(people)})
 
 
@@ -114,7 +114,7 @@ class Lists:
         if new := wanted - there:
             unknown = new - group.add(new)
             if unknown:
-                logger.warning("Prolific does not know %d of the people of %r", len(unknown), group.name)
+                logger.warning("Prolific does not know %d of the people in %r", len(unknown), group.name)
             there |= new
         if not keep and (gone := there - wanted):
             group.remove(gone)
@@ -151,7 +151,7 @@ class ProlificBlocks:
     def _change(self, worker: Any, change: Any) -> list[str]:
         whom, store = participant(str(worker.worker_name)), ProlificStore(Path(worker.db.db_root))
         if whom is None:
-            return [f"{worker.worker_name} is not a participant of Prolific"]
+            return [f"{worker.worker_name} is not a participant on Prolific"]
         problems = []
         for account, workspace in sorted({(study.account, study.workspace) for study in store.studies()}):
             try:
@@ -172,7 +172,7 @@ def take_out(data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[
     studies = ProlificStore(data_dir).studies() if whom is not None else []
     for account, workspace in sorted({(study.account, study.workspace) for study in studies}):
         try:
-            with Prolific(read_token(account)) as client, asking("take the participant out of its groups"):
+            with Prolific(read_token(account)) as client, asking("remove the participant from their groups"):
                 for group in client.pages("participant-groups/", workspace_id=workspace):
                     if group.get("name") in names and not group.get("is_deleted"):
                         client.delete(f"participant-groups/{group['id']}/participants/", {"participant_ids": [whom]})

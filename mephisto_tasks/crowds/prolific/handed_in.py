@@ -260,7 +260,7 @@ def rejection_problem(
     if submission.id in paid:
         return f"{rejection.id}: the ledger lists it as paid"
     if submission.id in turned_away:
-        return f"{rejection.id}: it ended without work, and Prolific does not allow rejecting it: ask its rater to return it"
+        return f"{rejection.id}: it ended without work, so Prolific cannot reject it: ask its rater to return it"
     if submission.status != statuses.AWAITING_REVIEW:
         return f"{rejection.id}: it is {submission.status} on Prolific, and only AWAITING REVIEW can be rejected"
     return None

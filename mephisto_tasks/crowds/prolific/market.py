@@ -50,7 +50,7 @@ PAUSED_THERE = "The study was paused or stopped on Prolific itself. Start it aga
 AGREED_USED_UP = (
     "The study needs more places than the %d that you agreed to. People who were asked to return their submissions "
     "still hold some places. Prolific pays for submissions that are not returned within 21 days. Remind these people on "
-    "Prolific, or launch again and agree to more"
+    "Prolific, or launch again and agree to more places"
 )
 
 
@@ -219,7 +219,7 @@ class StudyFollower:
         for session, rounds in self._over.items():
             visit = visits.get(session)
             if visit is not None and rounds >= SURE_AFTER and visit.status in ("here", "timed_out"):
-                logger.info("a submission is %s on Prolific: its unit is free", self._statuses[session])
+                logger.info("a submission is %s on Prolific: its unit is free again", self._statuses[session])
                 self._visits.end(visit, "returned")
                 for agent in list(self._control.live_run.worker_pool.onboarding_agents.values()):
                     if agent.get_worker().worker_name == visit.worker_name and agent.get_status() == "onboarding":

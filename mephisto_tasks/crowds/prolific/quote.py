@@ -18,7 +18,7 @@ from mephisto_tasks.payments.policy import Quote, QuoteLine, money
 from parlai_humaneval.statistics.core.formatting import counted, sentence
 
 FEW = 25  # Prolific counts fewer people as none
-ADDS_MONEY = "top up the workspace in Prolific's web app, or ask for less; nothing was created"
+ADDS_MONEY = "top up the workspace in Prolific's web app, or collect less; nothing was created"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def find_workspace(client: Prolific, workspace: str, project: str, currency: str
         balance = client.get(f"workspaces/{workspace}/balance/")
     pays_in = str(balance["currency_code"]).upper()
     if pays_in != currency:
-        what = f"the workspace pays in {pays_in}, and task_reward is in {currency}"
+        what = f"the workspace pays in {pays_in}, but task_reward is in {currency}"
         raise ConfigError(what, where="currency", try_=f"set currency={pays_in}, and all amounts accordingly")
     return Workspace(workspace, project or next(iter(projects)), pays_in, int(balance["available_balance"]))
 
@@ -118,7 +118,7 @@ def quote_of(
         refusals.append(f"fewer than {FEW} people on Prolific may take part under these rules")
         advice.append("widen them (workers.…, fluent)")
     if total > available:
-        words = f"the workspace has {said(available)}, and this launch can cost {said(total)}"
+        words = f"the workspace has {said(available)}, but this launch can cost {said(total)}"
         if asked.draft:
             remarks.append(sentence(f"{words}: {ADDS_MONEY}"))
         else:

@@ -218,7 +218,7 @@ def new_mark(task_name: str) -> str:
 
 def _made(client: Prolific, store: ProlificStore, study: OurStudy) -> OurStudy:
     sent = {**study.body, "internal_name": study.mark, "metadata": f"parlai-humaneval {study.mark}"}
-    with asking("make the study as a draft"):
+    with asking("create the study as a draft"):
         try:
             study_id = str(client.post("studies/", sent)["id"])
         except Uncertain:

@@ -96,7 +96,7 @@ class Endpoint:
             return body
         if response.has_redirect_location:
             what = f"{self.name} redirects to another address (status {status})"
-            raise base.BadAnswer(what, try_="set url to that one")
+            raise base.BadAnswer(what, try_="set url to that address")
         said = self.without_key(body.decode("utf-8", "replace"))  # before it is cut
         about_key = secrets.refused_key(
             status, said, variable=self._variable, option="authorization_env", sent=bool(self._key)

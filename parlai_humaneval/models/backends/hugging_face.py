@@ -195,7 +195,7 @@ def _explanation(path: str, error: Exception) -> ZooError:
         return ZooError(f"{path} needs a package that is not installed: {said}")
     kind = _read_json(path, "config.json").get("model_type")
     if kind is not None and kind not in transformers.CONFIG_MAPPING:
-        what = f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not know"
+        what = f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not support"
         return ZooError(what, try_="install a newer transformers, or choose another model")
     if (folder := Path(path)).is_dir():
         if not (folder / "config.json").exists():

@@ -307,5 +307,5 @@ def _seconds(opt: Opt, name: str, default: float) -> float:
     value = opt.get(name)
     seconds = default if value is None else float(value)
     if not seconds > 0:
-        raise InvalidValue(f"{value} is too low", where=name, try_="choose a number of seconds over 0")
+        raise InvalidValue(f"{value} is too low", where=name, try_="choose more than 0 seconds")
     return seconds

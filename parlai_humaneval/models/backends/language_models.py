@@ -290,7 +290,7 @@ def _load(opt: Opt) -> tuple[Any, Any]:
         )
     auto = getattr(transformers, "AutoModelForImageTextToText", None)
     if auto is None:
-        what = f"transformers {transformers.__version__} does not know vision models this way"
+        what = f"transformers {transformers.__version__} cannot load vision models this way"
         raise ZooError(what, try_="install 4.46 or newer")
     path = str(Path(expand_home(name)).expanduser()) if hugging_face.is_folder(name) else name
     device = hugging_face.device_of(opt)

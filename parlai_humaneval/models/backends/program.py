@@ -131,7 +131,7 @@ class Program(Subprocess):
             super().__init__(words, cwd=folder, stderr=subprocess.PIPE)
         except (OSError, ValueError) as error:
             what = f"{words[0]!r} cannot be started in {folder}: {error}"
-            raise InvalidValue(what, where="command", try_="start it by hand there to see why") from error
+            raise InvalidValue(what, where="command", try_="start the program there by hand to see why") from error
         self.name = f"{Path(words[0]).name} ({self.process.pid})"
         os.set_blocking(self.stdin.fileno(), False)
 

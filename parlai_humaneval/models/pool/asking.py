@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
 OUTAGE_SENTENCE = (
-    "One moment, please: the connection to your partner was interrupted. You can continue once the connection is "
+    "One moment, please. The connection to your partner was interrupted. You can continue once the connection is "
     "restored. Nothing you wrote is lost."
 )
 TOGETHER_S = 0.001

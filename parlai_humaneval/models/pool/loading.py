@@ -80,7 +80,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         raise ZooError(error, where=f"{spec.name}: options") from error
     except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
         what = f"{spec.name} cannot be fetched: {error} (ParlAI downloads its files from the internet at first use)"
-        raise ZooError(what, try_=f"`parlai-humaneval models check {spec.name}` names them") from error
+        raise ZooError(what, try_=f"`parlai-humaneval models check {spec.name}` lists these files") from error
     if trouble:
         raise ZooError(trouble, where=f"{spec.name}: options")
     opt.update(undeclared)

@@ -246,7 +246,7 @@ def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]
         if parent not in entries:
             raise ZooError(_no_such(parent, entries), where=f"{where}.extends")
         if parent in seen:
-            raise ZooError(f"leads in a circle ({' → '.join([*seen, parent])})", where=f"{where}.extends")
+            raise ZooError(f"forms a circle ({' → '.join([*seen, parent])})", where=f"{where}.extends")
         seen.append(parent)
     return [entries[one] for one in seen]
 

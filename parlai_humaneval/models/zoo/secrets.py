@@ -107,7 +107,7 @@ def key_in_address(address: str) -> Problem | None:
 
 
 _CURE = (
-    "put it into an environment variable and name that in authorization_env (or api_key_env, where a model has that)",
+    "put it into an environment variable and set authorization_env to its name (or api_key_env, where a model has that)",
 )
 
 

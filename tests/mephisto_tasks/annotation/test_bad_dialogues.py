@@ -194,7 +194,7 @@ def test_practice_that_asks_something_else(tmp_path: Path) -> None:
     item = {"lines": ["Hi!", "Hello!"], "labels": ["human", "human"], "why": "w"}
     practice.write_text(json.dumps({"metric": "preference", "items": [item]}))
     text = said_to(tmp_path, "pw_dialog", both(tmp_path), "judgements_per_group=2", f"onboarding_file={practice}")
-    assert "item 1 does not ask what show=pair asks" in text
+    assert "item 1 does not ask the question of show=pair" in text
     assert "onboarding_file" in text
 
 

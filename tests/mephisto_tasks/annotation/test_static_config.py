@@ -74,7 +74,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ),
         ("pair", {**DECIDED, "units_per_worker": 2}, "set units_per_worker=1, and its size with"),
         ("pair", {**DECIDED, "models": ["a", "b"], "margin": None}, "stop=decided needs a margin"),
-        ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out and name the models"),
+        ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out, name the models"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged at most 289 times"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "use more dialogues: num_dialogues=18"),
         ("pair", {"models": ["a"]}, "but one is named; name them: 'models=[a,b]'"),

@@ -61,9 +61,9 @@ def test_a_panels_own_values_are_given_as_the_readme_says() -> None:
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ("completion_code: 73E91204", r"completion_code was read as the number inf; put it in quotes"),
-        ("completion_code: 1E5", "was read as the number 100000.0"),
-        ("values: {credit_token: 12e4}", r"values\.credit_token was read as the number"),
+        ("completion_code: 73E91204", r"completion_code was read as the value inf; put it in quotes"),
+        ("completion_code: 1E5", "was read as the value 100000.0"),
+        ("values: {credit_token: 12e4}", r"values\.credit_token was read as the value"),
     ],
 )
 def test_a_code_that_yaml_has_made_a_number_is_told(tmp_path: Path, setting: str, says: str) -> None:

@@ -114,7 +114,7 @@ def test_a_trial_elsewhere_is_told_before_money_is_spent(mturk: StandIn, tmp_pat
 def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:
     told = run(tmp_path, "--yes", dialogues=20)
     assert told.exit_code == 1
-    assert "has $10.00, and this launch can cost $12.00: add $2.00" in told.output
+    assert "has $10.00, but this launch can cost $12.00: add $2.00" in told.output
     assert mturk.journal.names() == [
         "GetAccountBalance",
         "ListHITs",
@@ -132,9 +132,12 @@ def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:
         ("mephisto.task.assignment_duration_in_seconds=5", "assignment_duration_in_seconds: must be 30 or more"),
         ("mephisto.architect.frame_sites=[a.b]", "is not a site"),
         ("mephisto.provider.auto_approval_delay_in_seconds=9999999", "0 to 2592000 seconds"),
-        (f"mephisto.task.task_title={'x' * 129}", "task_title has 129 characters, and MTurk takes 128"),
-        (f"mephisto.task.task_description={'x' * 2001}", "task_description has 2001 characters, and MTurk takes 2000"),
-        (f"mephisto.task.task_tags={'x' * 1001}", "task_tags has 1001 characters, and MTurk takes 1000"),
+        (f"mephisto.task.task_title={'x' * 129}", "task_title has 129 characters, and MTurk accepts 128"),
+        (
+            f"mephisto.task.task_description={'x' * 2001}",
+            "task_description has 2001 characters, and MTurk accepts 2000",
+        ),
+        (f"mephisto.task.task_tags={'x' * 1001}", "task_tags has 1001 characters, and MTurk accepts 1000"),
         ("mephisto.blueprint.workers.locales=[US-NY,CA-ON]", "MTurk can filter by parts of US only, not 'CA-ON'"),
     ],
 )
@@ -155,7 +158,7 @@ def test_a_title_out_of_the_instructions_is_looked_at_before_models_load(mturk: 
     longer = [f"title: {'long ' * 30}" if line.startswith("title:") else line for line in lines]
     words.write_text("\n".join(longer), encoding="utf-8")
     got = run(tmp_path, "--yes", f"instructions_file={words}", "mephisto.task.task_title=''")
-    assert (got.exit_code, "and MTurk takes 128" in got.output) == (1, True), got.output
+    assert (got.exit_code, "and MTurk accepts 128" in got.output) == (1, True), got.output
     assert "Loading the models" not in got.output
 
 

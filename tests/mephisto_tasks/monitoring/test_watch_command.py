@@ -90,8 +90,8 @@ def test_json_and_the_list_of_tasks(stored: Path) -> None:
         (["--task-name", TASK, "--once", "--page"], "print once"),
         (["--task-name", TASK, "--page", "--host", "0.0.0.0"], "add --public"),
         (["--task-name", TASK, "--blind-names"], "add --public"),
-        (["--task-name", TASK, "--port", "80"], "--port is for a page"),
-        (["--task-name", TASK, "--page", "--public", "--port", "80"], "with two commands"),
+        (["--task-name", TASK, "--port", "80"], "--port needs a page"),
+        (["--task-name", TASK, "--page", "--public", "--port", "80"], "one command for each page"),
     ],
 )
 def test_what_cannot_be_done_is_said(stored: Path, options: list[str], said: str) -> None:

@@ -180,7 +180,7 @@ def test_whoever_was_turned_away_is_not_to_be_rejected(study: ProlificStudy, kin
     assert "--reject" not in words
     file = study.data_dir.parent / "reject.csv"
     file.write_text(f'id,category,message\n{dan},LOW_EFFORT,"{"You wrote nothing. " * 8}"\n', encoding="utf-8")
-    assert "Prolific does not allow rejecting it" in said(study, "--reject", str(file), "--yes")
+    assert "Prolific cannot reject it" in said(study, "--reject", str(file), "--yes")
 
 
 def test_nothing_more_is_sent_while_a_bonus_is_in_the_middle(stage: Stage) -> None:

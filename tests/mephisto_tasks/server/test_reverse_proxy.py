@@ -140,7 +140,7 @@ def test_one_household_counts_as_one(caplog: pytest.LogCaptureFixture) -> None:
             headers = {"X-Forwarded-For": "198.51.100.2"}
             assert unnamed.allows(make_mocked_request("POST", "/", headers, transport=Transport("127.0.0.1")))
     (warning,) = caplog.messages
-    assert "If it is yours: trusted_proxies=[127.0.0.1]" in warning
+    assert "If the proxy is yours, set trusted_proxies=[127.0.0.1]" in warning
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ({"margin": 0}, "with a margin of 0, the study would never decide between two equal models"),
         (
             {"margin": 10},
-            "10 is not a margin within which two models can count as equal; give a share above 0 and below 1, such as 0.1",
+            "10 is not a valid margin for counting two models as equal; give a share above 0 and below 1, such as 0.1",
         ),
         ({"margin": float("nan")}, "nan is not a margin"),
         (

@@ -43,7 +43,7 @@ def client(mturk: StandIn) -> Any:
         ({"min_approved": -1}, "0"),
         ({"max_units": 0}, "1"),
         ({"qualifications": ["a"], "not_qualifications": ["a"]}, "nobody could take part"),
-        ({"max_units_across": 2}, "set them, or max_units"),
+        ({"max_units_across": 2}, "set across_tasks, or use max_units"),
         ({"across_tasks": ["a"]}, "needs max_units_across or pair_once"),
         ({"exclude_tasks": [" "]}, "a name is empty"),
         ({"country": "US"}, "country"),

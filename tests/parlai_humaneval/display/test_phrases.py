@@ -56,13 +56,13 @@ def test_what_a_phrase_hides(notation: str, text: str, found: list[str]) -> None
     ("notation", "problem"),
     [
         ("(a|b", "“)” is missing"),
-        ("a)", "“)” is where nothing is open"),
-        ("[a|]", "a part of it is empty"),
+        ("a)", "“)” closes a part that was never opened"),
+        ("[a|]", "one part is empty"),
         ("{nobody}", "there is no list {nobody}; there are: {kind}"),
         ("{kind", "“}” is missing"),
         ("a <b> c", "<…> must be closed, and be its first or its last part"),
         ("<a", "<…> must be closed"),
-        ("[a]", "all of it may be missing"),
+        ("[a]", "every part is optional"),
         ("* *", "it contains none of the required words"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_form_that_names_no_dialogue_has_one_for_each_row(command, tmp_path: P
     assert done.exit_code == 0, done.stderr
     got = read_tables(command.out).ratings
     assert got.groupby("dialogue_id")["criterion"].apply(sorted).tolist() == [["Fluency", "Warmth"]] * 2
-    assert "guessed: dialogue_id is the row, as no column names the dialogue" in done.stderr
+    assert "guessed: dialogue_id is the row number, as no column has it" in done.stderr
     assert "every row counts as a separate dialogue" in done.stdout
     plain = sheet(tmp_path / "ratings.csv", [["rater", "model", "Fluency", "Warmth"]], [row[1:] for row in rows])
     refused = command(plain, "--force")

@@ -155,7 +155,7 @@ def test_a_list_of_raters_names_who_gave_each_rating(command, tmp_path: Path, re
     assert by_rater == {(1, 1, 2, 2), (2, 2), (2, 2, 3, 3)}
     assert "annotators" not in ratings
     assert not {"sm", "me", "er", "jd"} & set(re.findall(r"\w+", (command.out / "ratings.csv").read_text()))
-    assert "guessed: each list of ratings has the order of annotators" in done.stderr
+    assert "guessed: each list of ratings follows the order of annotators" in done.stderr
     assert "it is not known who gave each rating" not in done.stdout
 
 

@@ -171,7 +171,7 @@ def test_a_scale_whose_numbers_run_against_its_words_is_turned_round(
 def test_what_is_no_table_is_called_so(command, tmp_path: Path, name: str):
     done = imported(command, tmp_path, "%PDF-1.4\n", name=name)
     assert done.exit_code == 1
-    assert "is not a table: all that is in it is" in done.stderr
+    assert "is not a table: it contains only" in done.stderr
 
 
 def test_a_column_to_rename_that_no_file_has_is_named_before_its_new_name(command, tmp_path: Path):

@@ -191,7 +191,7 @@ def changed(folder: Path, file: str = "config.json", **values: Any) -> Path:
 def test_an_architecture_that_the_library_does_not_know_is_named(copied: Path) -> None:
     """Guards models that are newer than the installed transformers: what they are, and what to do."""
     said = refused(changed(copied, model_type="gpt99"))
-    assert f"is of the architecture gpt99, which transformers {transformers.__version__} does not know" in said
+    assert f"is of the architecture gpt99, which transformers {transformers.__version__} does not support" in said
     assert "install a newer transformers" in said
 
 

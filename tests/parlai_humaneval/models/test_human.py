@@ -147,7 +147,7 @@ def test_who_is_a_person() -> None:
 @pytest.mark.parametrize("value", [0, -1])
 def test_times_must_be_times(desk: Desk, option: str, value: float) -> None:
     """Said when the model is loaded."""
-    with offered(desk), pytest.raises(ZooError, match=f"{option}: .* is too low; choose a number of seconds over 0"):
+    with offered(desk), pytest.raises(ZooError, match=f"{option}: .* is too low; choose more than 0 seconds"):
         load_agent(HUMAN.model_copy(update={"options": {**HUMAN.options, option: value}}))
 
 

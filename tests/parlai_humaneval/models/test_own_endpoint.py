@@ -179,7 +179,7 @@ SECRET = "s3cret-word"
         ({"url": ""}, "write http://… or https://…"),
         ({"url": "ftp://127.0.0.1/"}, "write http://… or https://…"),
         ({"url": "http://"}, "write http://… or https://…"),
-        ({"url": f"http://me:{SECRET}@127.0.0.1/"}, "environment variable and name that in authorization_env"),
+        ({"url": f"http://me:{SECRET}@127.0.0.1/"}, "environment variable and set authorization_env to its name"),
         ({"url": f"http://127.0.0.1:1/?key={SECRET}"}, "“key” in the address looks like a key"),
         ({"url": f"http://127.0.0.1:1/?k={SECRET}"}, r"http://127\.0\.0\.1:1/ cannot be reached"),
         (

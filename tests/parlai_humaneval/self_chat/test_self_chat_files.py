@@ -244,7 +244,7 @@ def test_a_model_that_cannot_be_loaded_stops_no_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"exchanges": 1, "start": "first_exchange"}, "leaves the models nothing to say; ask for more exchanges"),
+        ({"exchanges": 1, "start": "first_exchange"}, "the models have nothing left to say; ask for more exchanges"),
         ({"start": "contexts", "context_kind": "bst"}, "contexts of bst are not packaged; name their file"),
     ],
 )

@@ -148,7 +148,7 @@ class StudyTaskRunner(TaskRunner):
 
     def _page(self, agent: Any, phase: Phase, language: Language) -> PageSession:
         worker = agent.get_worker()
-        visit = Visit(worker.worker_name, phase, is_simulated(worker, self.study.expects_simulated))
+        visit = Visit(worker.worker_name, phase, is_simulated(worker, self.study.simulated.__contains__))
         page = PageSession(
             agent,
             answer_timeout_s=self.study.config.answer_timeout_s,

@@ -8,18 +8,19 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import InitVar, dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
+from mephisto_tasks.storage.locks import image_store
+from mephisto_tasks.storage.logs import JUDGE_ANSWERS
+from mephisto_tasks.storage.results import read_records
 from parlai_humaneval._util import __version__
+from parlai_humaneval._util.terminal import counting
+from parlai_humaneval.judges.config import SHORT_REPLY, Budget, JudgeError, JudgeSpec
+from parlai_humaneval.judges.questions import JudgeQuestion, questions_of
+from parlai_humaneval.judges.run import OUTAGE_S, Ran, ask_judge, check_format, once
+from parlai_humaneval.schema.judge_answers import AnyLine, JudgeAnswer, JudgeCard, UnjudgedItem
+from parlai_humaneval.schema.records import JudgementRecord, Rated
 
-if TYPE_CHECKING:
-    from parlai_humaneval.judges.config import JudgeSpec
-    from parlai_humaneval.judges.questions import JudgeQuestion
-    from parlai_humaneval.judges.run import Ran
-    from parlai_humaneval.schema.judge_answers import AnyLine, JudgeAnswer, JudgeCard
-    from parlai_humaneval.schema.records import JudgementRecord, Rated
-
-Draw: TypeAlias = "Callable[[Sequence[Rated], Path, str, int, Collection[str], int], list[JudgementRecord]]"
+Draw = Callable[[Sequence[Rated], Path, str, int, Collection[str], int], list[JudgementRecord]]
 _asked_of = attrgetter("unit", "setting", "metric", "order")  # What tells questions apart, and answers
 
 
@@ -36,10 +37,6 @@ class JudgedStudy:
     new: Sequence[JudgementRecord] = ()
 
     def __post_init__(self, lines: Sequence[AnyLine]) -> None:
-        from parlai_humaneval.judges.config import JudgeError
-        from parlai_humaneval.judges.run import check_format
-        from parlai_humaneval.schema.judge_answers import JudgeAnswer, JudgeCard
-
         self.n_lines, name = len(lines), self.spec.name
         self.cards = [line for line in lines if isinstance(line, JudgeCard) and line.judge == name]
         self.answers = [line for line in lines if isinstance(line, JudgeAnswer) and line.judge == name]
@@ -57,11 +54,6 @@ class JudgedStudy:
     def read(cls, data_dir: Path, task_name: str, spec: JudgeSpec, unjudged: int, draw: Draw) -> JudgedStudy:
         """Raters' records and judges' lines, with ``unjudged`` items that no rater has judged, drawn by ``draw``. Raises
         ConfigError, DataError, ResultsError, CannotJudge; JudgeError: another judge of this name has answered."""
-        from mephisto_tasks.storage.logs import JUDGE_ANSWERS
-        from mephisto_tasks.storage.results import read_records
-        from parlai_humaneval.judges.questions import questions_of
-        from parlai_humaneval.schema.judge_answers import UnjudgedItem
-
         rated, lines = read_records(data_dir, task_name), JUDGE_ANSWERS.read(data_dir, task_name)
         drawn = [line.record for line in lines if isinstance(line, UnjudgedItem)]
         new: list[JudgementRecord] = []
@@ -77,10 +69,6 @@ class JudgedStudy:
         cls, data_dir: Path, task_name: str, spec: JudgeSpec, records: Sequence[JudgementRecord]
     ) -> JudgedStudy:
         """All that raters may be asked in a study that has not begun, as ``records`` without answers."""
-        from mephisto_tasks.storage.logs import JUDGE_ANSWERS
-        from parlai_humaneval.judges.questions import questions_of
-        from parlai_humaneval.schema.judge_answers import UnjudgedItem
-
         lines = JUDGE_ANSWERS.read(data_dir, task_name)
         known = {line.record.item_id for line in lines if isinstance(line, UnjudgedItem)}
         questions = questions_of(records, both_orders=spec.both_orders)
@@ -89,8 +77,6 @@ class JudgedStudy:
 
     @property
     def card(self) -> JudgeCard:
-        from parlai_humaneval.schema.judge_answers import JudgeCard
-
         spec, price = self.spec, self.spec.price
         return JudgeCard(
             judge=spec.name,
@@ -118,8 +104,6 @@ class JudgedStudy:
     @property
     def reply_tokens(self) -> float:
         """Tokens of an answer so far, in the mean; before the first, what a short one has."""
-        from parlai_humaneval.judges.config import SHORT_REPLY
-
         known = [one.completion_tokens for one in self.answers if one.completion_tokens is not None]
         return sum(known) / len(known) if known else SHORT_REPLY
 
@@ -132,13 +116,6 @@ class JudgedStudy:
 
 def ask(study: JudgedStudy, max_cost: float | None) -> Ran:
     """Ask what is missing, while nobody else asks about the task; each answer is kept at once. Raises ZooError."""
-    from mephisto_tasks.storage.locks import image_store
-    from mephisto_tasks.storage.logs import JUDGE_ANSWERS
-    from parlai_humaneval._util.terminal import counting
-    from parlai_humaneval.judges.config import Budget
-    from parlai_humaneval.judges.run import OUTAGE_S, Ran, ask_judge, once
-    from parlai_humaneval.schema.judge_answers import UnjudgedItem
-
     if not study.missing:
         keep_card(study)
         return Ran()
@@ -168,8 +145,6 @@ def ask(study: JudgedStudy, max_cost: float | None) -> Ran:
 
 
 def keep_card(study: JudgedStudy) -> None:
-    from mephisto_tasks.storage.logs import JUDGE_ANSWERS
-
     if study.has_new_card:
         card = study.card
         JUDGE_ANSWERS.append(study.data_dir, card, task=study.task_name)

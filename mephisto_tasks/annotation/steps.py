@@ -7,12 +7,13 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.session.page import PageSession, ShownModels
+from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.steps import PracticeLoop, numbered_cards, on_right_sides
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import InvalidValue
@@ -241,14 +242,14 @@ def scales_step(config: StaticConfig, step_id: str, question: str) -> steps.Rate
     return steps.RateStep(step_id=step_id, question=question, scales=scales)
 
 
+@dataclass(eq=False, repr=False)
 class ItemPage:
     """The page of a rater who judges ``item``; ``shown`` receives the speaker of each line on the page."""
 
-    def __init__(self, item: records.JudgementItem, page: PageSession, shown: ShownModels) -> None:
-        self.item = item
-        self.page = page
-        self._shown = shown
-        self._on_page: list[str] = []
+    item: records.JudgementItem
+    page: PageSession
+    shown: dict[str, str]
+    _on_page: list[str] = field(default_factory=list)
 
     def show_panels(self, panels: list[steps.Panel], speakers: Sequence[Sequence[tuple[str, str]]] = ()) -> None:
         """Put dialogues on the page; ``speakers``: line id → speaker of each panel, known to the launch alone."""
@@ -258,11 +259,12 @@ class ItemPage:
 
     def note(self, said: Sequence[tuple[str, str]]) -> None:
         """Line or candidate id → who said what stands on the page, known to the launch alone."""
-        self._shown.note(said)
+        self.shown.update(said)
         self._on_page += [shown_id for shown_id, _ in said]
 
     def forget(self) -> None:
-        self._shown.forget(self._on_page)
+        for shown_id in self._on_page:
+            self.shown.pop(shown_id, None)
 
     def step_id(self, what: str) -> str:
         return f"{what}-{self.item.number}"
@@ -336,8 +338,7 @@ def shown_segment(item: items.SegmentItem, name: str) -> list[records.ShownDialo
 
 
 def right_side(item: items.PairItem, swapped: bool = False) -> str:
-    on_left = (item.better == 1) != swapped
-    return "first" if on_left else "second"
+    return "first" if (item.better == 1) != swapped else "second"
 
 
 def _dialogue(lines: list[str], name: str) -> Dialogue:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,7 @@ from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.control.orders import Field
 from mephisto_tasks.session import steps as live_steps
 from mephisto_tasks.session import study as engine
-from mephisto_tasks.session.page import PageSession, ShownModels
+from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.study import HeldUnit, UnitWords
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval._util.data_files import validated
@@ -32,7 +31,7 @@ from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards
 from parlai_humaneval.schema import records
 from parlai_humaneval.schema import steps as asking
 from parlai_humaneval.schema.events import Finished, JudgingStarted
-from parlai_humaneval.schema.records import JudgementItem, ModelHealth
+from parlai_humaneval.schema.records import JudgementItem
 from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterion_records
 
 
@@ -176,7 +175,7 @@ class JudgingWorld:
     item: records.JudgementItem
     turn: int | None
     page: PageSession
-    shown: ShownModels
+    shown: dict[str, str]
     settings: dict[str, Any]
 
     def __post_init__(self) -> None:
@@ -277,10 +276,6 @@ class AnnotationStudy(engine.Study):
     def rated_models(self) -> list[str]:
         return sorted({name for item in self.items.values() for name in item.cell.models})
 
-    def resources(self) -> AbstractContextManager[Any]:
-        """Nothing: the models have spoken."""
-        return nullcontext()
-
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
         batch = self.allocator.claim(worker, agent, name)
         if batch is None:
@@ -315,9 +310,6 @@ class AnnotationStudy(engine.Study):
     def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
         self.allocator.abandon(agent)
 
-    def take_cut_off(self, worker: str) -> bool:
-        return False  # a batch says itself that it is gone on with
-
     def availability(self, worker: str) -> engine.Availability:
         if self.allocator.is_busy(worker):
             return "busy"
@@ -336,9 +328,6 @@ class AnnotationStudy(engine.Study):
         """Whether others have left anything of a worker's unit that was cut off."""
         return self.allocator.can_go_on(worker, [item.item_id for item in open_items(left) if item.gold is None])
 
-    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
-        self.allocator.bar_groups(worker, groups)
-
     @cached_property
     def _most(self) -> Mapping[Cell, int]:
         """The judgements available: each pair of dialogues is judged once, everything else as often as requested."""
@@ -347,9 +336,6 @@ class AnnotationStudy(engine.Study):
     def steered_by(self) -> Field:
         groups = engine.groups_of(self.asked, self._most)
         return Field(groups, counted=JUDGING.counted, drawn=self.config.is_decided)
-
-    def models_now(self) -> list[ModelHealth]:
-        return []
 
     def practice_loop(
         self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]

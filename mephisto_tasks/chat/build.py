@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mephisto_tasks.chat.config import APART, InteractiveConfig
-from mephisto_tasks.chat.plans import Planner, UnitPlan
-from mephisto_tasks.chat.study import ChatStudy, field_of, open_cells, restore_allocation
+from mephisto_tasks.chat.plans import Planner
+from mephisto_tasks.chat.study import ChatStudy, cells_of, field_of, restore_allocation
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.control.orders import fold
 from mephisto_tasks.session.build import Setup, number_in_words, study_presenter, unfit_practice, unprotected_languages
@@ -123,19 +123,20 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
 
     def gone(left: CutOff) -> list[Cell]:
         """What is left of a unit, and not asked for any more."""
-        open_ = open_cells(UnitPlan.model_validate(left.plan), left)
-        return [cell for cell in open_ if cell not in study.asked and cell.models != (config.quality_control_model,)]
+        return [
+            cell
+            for cell in cells_of(left)[1]
+            if cell not in study.asked and cell.models != (config.quality_control_model,)
+        ]
 
     def can_go_on(worker: str, left: CutOff) -> bool:
-        unit = UnitPlan.model_validate(left.plan)
-        open_ = open_cells(unit, left)
-        if not open_ or study.allocator.wants_again(worker, unit.cells, open_):
+        cells, open_ = cells_of(left)
+        if not open_ or study.allocator.wants_again(worker, cells, open_):
             return True
         return any(done[cell.key] < config.dialogues_per_group for cell in gone(left))
 
     def differences(left: CutOff) -> Iterator[Difference]:
-        open_ = open_cells(UnitPlan.model_validate(left.plan), left)
-        for beginning in left.beginnings if open_ else []:
+        for beginning in left.beginnings if cells_of(left)[1] else []:
             assert isinstance(beginning, Started)
             if beginning.setting not in config.settings():
                 yield "setting", beginning.setting, config.setting

@@ -6,10 +6,10 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mephisto_tasks.chat.config import InteractiveConfig
 from parlai_humaneval.allocation.groups import Cell
@@ -20,11 +20,7 @@ from parlai_humaneval.schema.records import ContextRecord, OpeningLine
 T = TypeVar("T")
 
 
-class _Stored(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class DialoguePlan(_Stored):
+class DialoguePlan(BaseModel, frozen=True):
     """One dialogue before it begins: what will be rated, in which context, from which seed; ``conversation`` of the unit."""
 
     dialogue_id: str
@@ -40,7 +36,7 @@ class DialoguePlan(_Stored):
         return Cell(models=self.models, metric=self.metric, setting=self.setting)
 
 
-class UnitPlan(_Stored):
+class UnitPlan(BaseModel, frozen=True):
     """The dialogues of a unit of ``conversations``; ``session`` is its name in records. ``held``: what dialogues of
     earlier visits were about, which an earlier version of this program counted apart."""
 
@@ -117,15 +113,7 @@ class Planner:
     def _plan_one(self, dialogue_id: str, cell: Cell, number: int) -> DialoguePlan:
         seed = random.Random(f"{self._seed}:{dialogue_id}").getrandbits(31)
         context = self._context(cell, random.Random(f"context:{seed}"))
-        return DialoguePlan(
-            dialogue_id=dialogue_id,
-            models=cell.models,
-            metric=cell.metric,
-            setting=cell.setting,
-            context=context,
-            seed=seed,
-            conversation=number,
-        )
+        return DialoguePlan(dialogue_id=dialogue_id, **asdict(cell), context=context, seed=seed, conversation=number)
 
     def _context(self, cell: Cell, chance: random.Random) -> ContextRecord:
         given = self._contexts.draw() if self._contexts else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -25,8 +25,7 @@ from parlai_humaneval.display.appearance import Appearance
 from parlai_humaneval.display.markdown import is_formatted
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.i18n.translate import phrase, phrases, t
-from parlai_humaneval.materials.instructions import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
-from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.materials.instructions import ChooseItem, PracticeItem, RateItem, TickItem, VerdictItem
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, may_be_chat_llm
 from parlai_humaneval.models.zoo.files import check_trained
@@ -39,26 +38,21 @@ if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import StoppingMonitor
 
 
+@dataclass(eq=False, repr=False)
 class PracticeWorld(steps.PracticeLoop):
     """The right reply continues the conversation whatever was chosen. ``seed``: of the order of the replies."""
 
     config: InteractiveConfig  # the study's settings; where it has several, those of its first
+    _: KW_ONLY
+    begins: str = UnitWords().begins
+    seed: int
 
-    def __init__(
-        self,
-        practice: Practice,
-        config: InteractiveConfig,
-        page: PageSession,
-        *,
-        seed: int,
-        used: int,
-        on_verdict: Callable[[bool], None],
-    ) -> None:
-        super().__init__(practice, config, page, begins=UnitWords().begins, used=used, on_verdict=on_verdict)
-        self.question = practice.question or config.question
-        if any(isinstance(item, ChooseItem) for item in practice.items):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.question = self.practice.question or self.config.question
+        if any(isinstance(item, ChooseItem) for item in self.practice.items):
             self.again = phrase("The order of the replies may have changed.")
-        self._random = random.Random(f"practice:{seed}")
+        self._random = random.Random(f"practice:{self.seed}")
 
     def place(self, number: int, item: PracticeItem) -> str:
         if isinstance(item, (ChooseItem, TickItem, VerdictItem)):
@@ -175,17 +169,22 @@ class ChatStudy(engine.Study):
             )
 
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
-        plan = self.take_unit(worker, agent, name)
-        return None if plan is None else plan.stored()
+        cells = self.allocator.claim(worker, agent, rather_without=self.pool.out())
+        if cells is None:
+            return None
+        try:
+            return self.planner.plan(name, cells).stored()
+        except BaseException:  # nobody would ever end a unit that did not begin
+            self.allocator.abandon(agent, rated=[])
+            raise
 
     def claim_left(self, worker: str, agent: str, name: str, left: CutOff) -> dict[str, Any] | None:
-        unit = UnitPlan.model_validate(left.plan)
-        open_ = open_cells(unit, left)
-        return left.plan if not open_ or self.allocator.claim_again(worker, agent, unit.cells, open_) else None
+        cells, open_ = cells_of(left)
+        return left.plan if not open_ or self.allocator.claim_again(worker, agent, cells, open_) else None
 
     def note_left(self, worker: str, left: CutOff) -> None:
         super().note_left(worker, left)
-        if open_ := open_cells(UnitPlan.model_validate(left.plan), left):
+        if open_ := cells_of(left)[1]:
             self.allocator.note_left(worker, open_)
 
     def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldConversations:
@@ -219,16 +218,12 @@ class ChatStudy(engine.Study):
     def can_resume(self, worker: str) -> bool:
         return self._open_of(worker) is not None
 
-    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
-        self.allocator.bar(worker, groups)
-
     def _open_of(self, worker: str) -> list[Cell] | None:
         left = self.left.get(worker)
         if left is None:
             return None
-        unit = UnitPlan.model_validate(left.plan)
-        open_ = open_cells(unit, left)
-        return open_ if not open_ or self.allocator.wants_again(worker, unit.cells, open_) else None
+        cells, open_ = cells_of(left)
+        return open_ if not open_ or self.allocator.wants_again(worker, cells, open_) else None
 
     def steer(self, orders: Sequence[Order]) -> Steered:
         before = self.unit_words.whole_in_words
@@ -258,16 +253,6 @@ class ChatStudy(engine.Study):
             self.practice, next(fitting, configs[0]), page, seed=seed, used=used, on_verdict=on_verdict
         )
 
-    def take_unit(self, worker: str, agent: str, name: str) -> UnitPlan | None:
-        cells = self.allocator.claim(worker, agent, rather_without=self.pool.out())
-        if cells is None:
-            return None
-        try:
-            return self.planner.plan(name, cells)
-        except BaseException:  # nobody would ever end a unit that did not begin
-            self.allocator.abandon(agent, rated=[])
-            raise
-
     def world(self, unit: UnitPlan, plan: DialoguePlan, page: PageSession) -> ConversationWorld:
         config = self.config.of(plan.cell.setting)
         return ConversationWorld(
@@ -275,7 +260,16 @@ class ChatStudy(engine.Study):
             unit,
             plan,
             page,
-            lambda: self.speaker(plan, config),
+            # Two models that stand side by side keep their places.
+            lambda: self.pool.speaker(
+                list(plan.cell.models),
+                seed=plan.seed,
+                history=config.history,
+                order="fixed" if config.verdict else "balanced",
+                personas=plan.context.bot_personas,
+                presenter=self.presenter,
+                images=self.images if self.config.images in ("models", "both") else None,
+            ),
             models=[
                 ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
                 for spec in (self.specs[name] for name in plan.cell.models)
@@ -283,18 +277,6 @@ class ChatStudy(engine.Study):
             shown=self.shown,
             topics=self.topics,
             study_seed=self.seed,
-        )
-
-    def speaker(self, plan: DialoguePlan, config: InteractiveConfig) -> BotSpeakerAgent:
-        """The models of a plan as one partner; two that stand side by side keep their places."""
-        return self.pool.speaker(
-            list(plan.cell.models),
-            seed=plan.seed,
-            history=config.history,
-            order="fixed" if config.verdict else "balanced",
-            personas=plan.context.bot_personas,
-            presenter=self.presenter,
-            images=self.images if self.config.images in ("models", "both") else None,
         )
 
 
@@ -339,9 +321,11 @@ class HeldConversations(HeldUnit[DialoguePlan]):
         self._study.allocator.abandon(agent, rated=[*self._unit.held, *(plan.cell for plan in self.done), *self.begun])
 
 
-def open_cells(unit: UnitPlan, left: CutOff) -> list[Cell]:
-    """What is still to be rated of a unit that was cut off; nothing, where only its rater was not told of its end."""
-    return [plan.cell for plan in unit.plans if plan.dialogue_id not in left.finished]
+def cells_of(left: CutOff) -> tuple[list[Cell], list[Cell]]:
+    """What a unit that was cut off is about, and what of that is still to be rated; nothing, where only its rater was not
+    told of its end."""
+    unit = UnitPlan.model_validate(left.plan)
+    return unit.cells, [plan.cell for plan in unit.plans if plan.dialogue_id not in left.finished]
 
 
 def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:

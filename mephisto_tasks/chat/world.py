@@ -15,7 +15,7 @@ from mephisto_tasks.chat import turn as asking
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import DialoguePlan, UnitPlan
 from mephisto_tasks.chat.turn import TurnRating, Waiting, typing_seconds
-from mephisto_tasks.session.page import POLL_S, PageSession, ShownModels
+from mephisto_tasks.session.page import POLL_S, PageSession
 from mephisto_tasks.session.steps import SIDES, final_question, rate_step, verdict_step
 from parlai_humaneval.display.images import IMAGES_FIELD, MOST_IMAGES
 from parlai_humaneval.i18n.translate import t
@@ -42,14 +42,13 @@ class ConversationWorld:
     page: PageSession
     open_speaker: Callable[[], BotSpeakerAgent]  # makes the models of the plan one partner, when the dialogue has begun
     models: list[ModelRecord] = field(kw_only=True)  # what the record says of these models
-    shown: ShownModels = field(kw_only=True)  # is told which model is behind each reply on the page
+    shown: dict[str, str] = field(kw_only=True)  # is told which model is behind each reply on the page
     topics: Sequence[str] = field(default=(), kw_only=True)  # openings that the page offers; empty where it offers none
     study_seed: int = field(kw_only=True)  # of the launch, for the record
 
     def __post_init__(self) -> None:
         self.rated_turns = 0
         self.after_turn: Callable[[], None] = lambda: None  # is called when another turn is rated
-        self.finished = False
         self._recorded = self.page.recorded
         self._heard_at = 0.0
         self._waits_in = 0
@@ -100,7 +99,7 @@ class ConversationWorld:
                 if verdict in ("a", "b"):  # the model that speaks in a column is the same in all turns
                     column = SIDES.index(verdict.upper())
                     ids = [entry.entry_id for entry in self.page.transcript if entry.column == column]
-                    better = next((model for model in map(self.shown.model_of, ids) if model is not None), None)
+                    better = next((model for model in map(self.shown.get, ids) if model is not None), None)
                 given_at, turn = time.time(), self.rated_turns
                 self.page.state.append(log.VerdictGiven(at=given_at, turn=turn, verdict=verdict, model=better))
             if config.final_criteria and self._recorded.take(log.FinalRated) is None:
@@ -110,10 +109,10 @@ class ConversationWorld:
                 self.page.state.append(log.FinalRated(at=now, ratings=values, seconds=now - self.page.shown_at))
             self._recorded.must_be_over()
             self.page.state.append(log.Finished(at=time.time(), by_rater=by_rater))
-            self.finished = True
         finally:
             speaker.leave()
-            self.shown.forget(self._on_page)
+            for candidate_id in self._on_page:
+                self.shown.pop(candidate_id, None)
 
     def _start(self) -> None:
         config, plan = self.config, self.plan
@@ -238,7 +237,10 @@ class ConversationWorld:
         self._heard_at, self._waits_in = time.monotonic(), turn
 
     def _message_step(self, turn: int) -> steps.MessageStep:
-        actions = [asking.topic_action()] if self.config.topic_changes else []
+        actions: list[steps.Action] = []
+        if self.config.topic_changes:  # Ji et al. 2022, Fig. 5
+            now = t("What are you talking about now?")
+            actions.append(steps.Action(action_id=asking.TOPIC_ACTION, label=t("Change the topic"), text_label=now))
         if self.config.verdict and self.rated_turns >= self.config.turns:
             actions += asking.verdict_actions(self.config)
         elif self.config.rater_ends and not self.config.verdict:
@@ -262,7 +264,7 @@ class ConversationWorld:
         else:
             speaker.recall(shown.candidates)
         self._on_page += [candidate.candidate_id for candidate in shown.candidates]
-        self.shown.note((candidate.candidate_id, candidate.model) for candidate in shown.candidates)
+        self.shown.update((candidate.candidate_id, candidate.model) for candidate in shown.candidates)
         return shown.candidates
 
     def _asked_for(self, speaker: BotSpeakerAgent, turn: int) -> list[Candidate]:

@@ -158,7 +158,7 @@ def simulate(
     from mephisto_tasks.storage.results import stored_runs
 
     behaviour = Behaviour(
-        model_of=run.study.shown.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
+        model_of=run.study.shown.get, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
     )
     _, wanted = run.study.so_far()
     what, is_decided = counted(raters, "simulated rater"), run.study.monitor is not None
@@ -174,7 +174,7 @@ def simulate(
                 run_raters(
                     run.url,
                     behaviour,
-                    announce=run.study.expect_simulated,
+                    announce=run.study.simulated.add,
                     raters=raters,
                     dialogues=run.study.remaining,
                     seed=seed,

@@ -36,9 +36,8 @@ def read_answer(
         return None, _unreadable(error, max_chars)
     if answer.step_id != step_id:
         return None, t("That answer belongs to an earlier step, which is already finished. Nothing has changed.")
-    for kind in kinds:
-        if isinstance(answer, kind):
-            return answer, None
+    if isinstance(answer, kinds):
+        return answer, None
     return None, t("This step needs a different kind of answer. Please answer the question below.")
 
 
@@ -71,11 +70,10 @@ def check_message(step: steps.MessageStep, answer: steps.MessageAnswer) -> str |
     if count_words(answer.text) < step.min_words:
         return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
     if len(answer.images) > step.max_images:
-        most = step.max_images
         return tn(
             "Pictures cannot be sent here. Please remove them.",
             "Please send at most {n} pictures with a message.",
-            max(1, most),
+            max(1, step.max_images),
         )
     if not all(count_words(image.alt) for image in answer.images):
         return t("Please describe your picture in a few words.")
@@ -88,14 +86,11 @@ def check_action(step: steps.MessageStep, answer: steps.ActionAnswer) -> str | N
         return t("That cannot be done here. Please continue below.")
     if not action.enabled:
         return action.hint or t("That is not possible yet. Please continue below.")
-    if action.text_label is None:
-        return None
-    return _check_text(answer.text, MAX_TOPIC_CHARS)
+    return None if action.text_label is None else _check_text(answer.text, MAX_TOPIC_CHARS)
 
 
 def check_write(step: steps.WriteStep, answer: steps.WriteAnswer) -> str | None:
-    problem = _check_text(answer.text, step.max_chars)
-    if problem is not None:
+    if problem := _check_text(answer.text, step.max_chars):
         return problem
     words = [_letters(word) for word in answer.text.split() if _letters(word)]
     if count_words(answer.text) < step.min_words:
@@ -203,8 +198,7 @@ def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
 
 
 def check_topic(step: steps.TopicStep, answer: steps.TopicAnswer) -> str | None:
-    problem = _check_text(answer.text, step.max_chars)
-    if problem is not None:
+    if problem := _check_text(answer.text, step.max_chars):
         return problem
     if step.opinions and answer.opinion not in {option.option_id for option in step.opinions}:
         return t("Please say what you think of this topic: choose one of the answers below.")

@@ -26,7 +26,7 @@ from mephisto_tasks.workers.qualifications import resets_by_id
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.display.vocabulary import unprotected
-from parlai_humaneval.i18n.translate import phrase, speaking, t, tn, worded
+from parlai_humaneval.i18n.translate import phrase, phrases, speaking, t, tn, worded
 from parlai_humaneval.materials.instructions import Instructions, load_instructions
 from parlai_humaneval.planning.inputs import ONBOARDING_MINUTES
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -39,16 +39,7 @@ if TYPE_CHECKING:
 
 UNPAID = phrase("nothing but our thanks")
 VOLUNTEERS = phrase("This study is unpaid. Thank you for taking part!")
-NUMBERS = {
-    1: phrase("one"),
-    2: phrase("two"),
-    3: phrase("three"),
-    4: phrase("four"),
-    5: phrase("five"),
-    6: phrase("six"),
-    7: phrase("seven"),
-    8: phrase("eight"),
-}
+PHRASES = phrases(__file__)
 EXACTLY_UP_TO = 20  # minutes; what takes longer is told in steps of five
 
 C = TypeVar("C", bound=TaskConfig)
@@ -56,7 +47,7 @@ S = TypeVar("S", bound=Study)
 
 
 def number_in_words(number: int) -> str:
-    return t(NUMBERS[number]) if number in NUMBERS else str(number)
+    return t(PHRASES.get(str(number), str(number)))
 
 
 class Setup(Generic[C]):

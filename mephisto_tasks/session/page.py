@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
@@ -62,17 +62,12 @@ def going_on(
         elif not all(beginning.simulated for beginning in unit.beginnings):
             cut_off += 1
             told |= {name: (name, then, now) for name, then, now in found}
-    if told:
-        raise _refusal(cut_off, told.values())
-    return fit
-
-
-def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
-    lines = "\n".join(f"  {name}: {in_brief(then)} then, {in_brief(now)} now" for name, then, now in differences)
-    units = counted(number, "unit")
-    return ConfigError(
-        f"{units} of this task {'was' if number == 1 else 'were'} interrupted and can continue, but only with the "
-        f"settings that they began with:\n{lines}",
+    if not told:
+        return fit
+    lines = "\n".join(f"  {name}: {in_brief(then)} then, {in_brief(now)} now" for name, then, now in told.values())
+    raise ConfigError(
+        f"{counted(cut_off, 'unit')} of this task {'was' if cut_off == 1 else 'were'} interrupted and can continue, but "
+        f"only with the settings that they began with:\n{lines}",
         try_=(
             "launch with the old settings to continue them",
             "or add cut_off=anew: their raters then start again, and their earlier work stays partial",
@@ -207,27 +202,6 @@ def marked_up(state: PageState) -> PageState:
 def _drawn(said: S) -> S:
     markup = markup_of(said.text)
     return said if markup is None else said.model_copy(update={"markup": markup})
-
-
-@dataclass
-class ShownModels:
-    """Remembers the model of every reply or line while it is on a page. Thread-safe."""
-
-    models: dict[str, str] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def note(self, shown: Iterable[tuple[str, str]]) -> None:
-        with self._lock:
-            self.models.update(shown)
-
-    def model_of(self, shown_id: str) -> str | None:
-        with self._lock:
-            return self.models.get(shown_id)
-
-    def forget(self, shown_ids: Iterable[str]) -> None:
-        with self._lock:
-            for shown_id in shown_ids:
-                self.models.pop(shown_id, None)
 
 
 POLL_S = 0.25  # how often a world that waits for models looks whether its rater is still there
@@ -418,16 +392,13 @@ class PageSession:
         self.show(steps.EndStep(title=title, text=text, next=next_, redirect=redirect, resumes=resumes))
 
     def ask_message(self, step: steps.MessageStep) -> steps.MessageAnswer | steps.ActionAnswer:
-        answer = self._ask(step, (steps.MessageAnswer, steps.ActionAnswer))
-        assert isinstance(answer, (steps.MessageAnswer, steps.ActionAnswer))
-        return answer
+        kinds: tuple[type[steps.MessageAnswer | steps.ActionAnswer], ...] = (steps.MessageAnswer, steps.ActionAnswer)
+        return self._ask(step, kinds)
 
     def ask(self, kind: type[A], step: Asked) -> A:
-        answer = self._ask(step, (kind,))
-        assert isinstance(answer, kind)
-        return answer
+        return self._ask(step, (kind,))
 
-    def _ask(self, step: Asked, kinds: tuple[type[WireAnswer], ...]) -> WireAnswer:
+    def _ask(self, step: Asked, kinds: tuple[type[A], ...]) -> A:
         self.recorded.must_be_over()
         self.shown_at = time.time()
         self.show(step, self.notice)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
@@ -144,18 +145,13 @@ def _scale(config: RatingConfig, criterion: Criterion) -> steps.Scale:
 
 
 def final_question(config: RatingConfig) -> str:
-    if config.turn_question == "none":
-        return config.question
-    return FINAL_QUESTION
+    return config.question if config.turn_question == "none" else FINAL_QUESTION
 
 
 def check_practice(practice: items.Practice, config: RatingConfig) -> str | None:
     """What makes a practice unfit for a study, or None: it asks what the study does not, or what nobody can pass."""
-    for number, item in enumerate(practice.items, start=1):
-        problem = _unfit(item, config)
-        if problem is not None:
-            return f"item {number} {problem}"
-    return None
+    problems = ((number, _unfit(item, config)) for number, item in enumerate(practice.items, start=1))
+    return next((f"item {number} {problem}" for number, problem in problems if problem is not None), None)
 
 
 def _unfit(item: items.PracticeItem, config: RatingConfig) -> str | None:
@@ -188,31 +184,25 @@ PHRASES = phrases(__file__)
 FAILED_TEXT = PHRASES["failed_text"]
 
 
+@dataclass(eq=False, repr=False)
 class PracticeLoop(ABC):
     """Shows the items in order, in as many tries as there are; an engine asks each. ``used``: this rater's failed
     attempts so far; ``on_verdict`` gets the result before the rater does; ``begins`` starts the message."""
 
-    again = ""  # said with the feedback on a failed try
+    practice: Practice
+    config: TaskConfig
+    page: PageSession
+    _: KW_ONLY
+    begins: str
+    used: int
+    on_verdict: Callable[[bool], None]
+    again: str = ""  # said with the feedback on a failed try
+    passed: bool = False
 
-    def __init__(
-        self,
-        practice: Practice,
-        config: TaskConfig,
-        page: PageSession,
-        *,
-        begins: str,
-        used: int,
-        on_verdict: Callable[[bool], None],
-    ) -> None:
-        self.config = config
-        self._begins = begins
-        self.practice = practice.model_copy(update={"items": [in_language(item) for item in practice.items]})
-        self.page = page
-        self.tries = config.onboarding_tries
-        self.used = min(used, self.tries - 1)
-        self.passed = False
-        self._at_once = config.onboarding_feedback == "each_item"
-        self._on_verdict = on_verdict
+    def __post_init__(self) -> None:
+        self.practice = self.practice.model_copy(update={"items": [in_language(item) for item in self.practice.items]})
+        self.tries = self.config.onboarding_tries
+        self.used = min(self.used, self.tries - 1)
 
     @abstractmethod
     def ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
@@ -242,9 +232,9 @@ class PracticeLoop(ABC):
             ]
             points = [t("{place}: {why}", place=self.place(number, item), why=item.why) for number, item in wrong]
             self.page.notice = steps.Notice(level="info", text=joined(said), points=points)
-        self._on_verdict(self.passed)
+        self.on_verdict(self.passed)
         if self.passed:
-            self.page.end(PASSED_TITLE, t("All right! {begins}", begins=t(self._begins)), "submit_onboarding")
+            self.page.end(PASSED_TITLE, t("All right! {begins}", begins=t(self.begins)), "submit_onboarding")
         else:
             self.page.end(FAILED_TITLE, FAILED_TEXT, "submit_onboarding")
         return self.passed
@@ -262,7 +252,7 @@ class PracticeLoop(ABC):
             )
             if not right:
                 wrong.append((number, item))
-            if self._at_once:
+            if self.config.onboarding_feedback == "each_item":
                 self.page.notice = _at_once(right, item)
         return wrong
 

@@ -6,7 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ from mephisto_tasks.admission.visits import StudyState
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.control.orders import Field, Group, Order, Steered, fold
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Presence, so_far
-from mephisto_tasks.session.page import PageSession, ShownModels
+from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.steps import PracticeLoop
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
@@ -266,12 +266,13 @@ class Study(StudyState, ABC):
     """Worker → their unit that was cut off, with which they go on as long as it is not given to somebody else."""
     strangers: set[str] = field(default_factory=set)
     """Workers who came last with a browser that was never theirs: they begin anew, and see nothing of what was left."""
-    shown: ShownModels = field(default_factory=ShownModels)  # which model is behind what is on a page
+    simulated: set[str] = field(default_factory=set)
+    """Names of workers, who will come next, that are programs and no people. Only who launches can say so."""
+    shown: dict[str, str] = field(default_factory=dict)  # the model of every reply or line while it is on a page
     once_open: Callable[[], object] = lambda: None  # what the first replies need; the page is served before
     monitor: StoppingMonitor | None = None  # set if the study stops once it reaches a decision
     _failures: int = 0
     _outages_counted_at: float = 0.0  # outages that had begun by then are counted
-    _simulated: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -294,9 +295,9 @@ class Study(StudyState, ABC):
     @abstractmethod
     def rated_models(self) -> list[str]: ...  # the models that raters will meet
 
-    @abstractmethod
     def resources(self) -> AbstractContextManager[Any]:
         """What has to be open while the launch runs (loaded models, say)."""
+        return nullcontext()
 
     @abstractmethod
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
@@ -330,9 +331,12 @@ class Study(StudyState, ABC):
     def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
         """A unit that could not begin (``held`` None) or go on: it is given out again."""
 
-    @abstractmethod
     def take_cut_off(self, worker: str) -> bool:
-        """True, once, for a worker whose earlier unit was ended by the end of its launch."""
+        """True, once, for a worker whose earlier unit was ended by the end of its launch, and does not say so itself."""
+        return False
+
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        self.allocator.bar_groups(worker, groups)
 
     @property
     def remaining(self) -> int:
@@ -353,8 +357,10 @@ class Study(StudyState, ABC):
 
     @abstractmethod
     def steered_by(self) -> Field: ...  # what orders are about
-    @abstractmethod
-    def models_now(self) -> list[ModelHealth]: ...  # how the models answer; empty where none speaks
+
+    def models_now(self) -> list[ModelHealth]:
+        """How the models answer; empty where none speaks."""
+        return []
 
     def steer(self, orders: Sequence[Order]) -> Steered:
         """Follow all orders for the task, each from the start. What is under way goes on."""
@@ -433,12 +439,3 @@ class Study(StudyState, ABC):
             self._failures += 1
             if self._failures >= self.config.stop_after_failures:
                 self.broken = reason
-
-    def expect_simulated(self, worker_name: str) -> None:
-        """A worker of this name, who will come next, is a program and no person. Only who launches can say so."""
-        with self._lock:
-            self._simulated.add(worker_name)
-
-    def expects_simulated(self, worker_name: str) -> bool:
-        with self._lock:
-            return worker_name in self._simulated

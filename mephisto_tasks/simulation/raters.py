@@ -363,7 +363,7 @@ async def run_raters(
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
     """``dialogues`` workers, ``raters`` at a time; ``announce`` is called with each worker's name before they come (a
-    launch's ``expect_simulated``). Raises RuntimeError: an answer was refused; the others are cancelled."""
+    launch's ``simulated.add``). Raises RuntimeError: an answer was refused; the others are cancelled."""
     places = asyncio.Semaphore(raters)
 
     async def rate(number: int) -> Outcome:

@@ -235,7 +235,7 @@ class Allocator(UnitAllocator[_Dialogues]):
                 elif dialogue.complete or dialogue.rated_turns > 0:
                     self._seen[dialogue.worker][cell] += 1
 
-    def bar(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
+    def bar_groups(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
         """The worker gets no dialogue with all models of one of these groups: they rated them elsewhere."""
         with self._lock:
             self._barred[worker].update(groups)

@@ -118,7 +118,7 @@ def picked_models(turn: Turn) -> list[str]:
 def place_of(run: RunningStudy, state: PageState, model: str) -> int:
     """Where the card of a model stands, from 0. The page does not know; the study does."""
     assert isinstance(state.step, ChooseStep), state.step
-    return [run.study.shown.model_of(card.candidate_id) for card in state.step.cards].index(model)
+    return [run.study.shown.get(card.candidate_id) for card in state.step.cards].index(model)
 
 
 def heard_by(model: str, length: int) -> list[Line]:

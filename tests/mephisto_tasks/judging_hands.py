@@ -260,7 +260,7 @@ def simulate(
         units = run_raters(
             run.url,
             behaviour,
-            announce=run.study.expect_simulated,
+            announce=run.study.simulated.add,
             raters=raters,
             dialogues=run.study.remaining,
             seed=seed,
@@ -290,7 +290,7 @@ def talked(
             run_raters(
                 run.url,
                 behaviour,
-                announce=run.study.expect_simulated,
+                announce=run.study.simulated.add,
                 raters=4,
                 dialogues=units,
                 seed=seed,

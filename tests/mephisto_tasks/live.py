@@ -245,7 +245,7 @@ class Rater(Visitor):
             if isinstance(state.step, MessageStep):
                 state = await self.write("And what else?")
             else:
-                shown = [run.study.shown.model_of(card.candidate_id) for card in state.step.cards]
+                shown = [run.study.shown.get(card.candidate_id) for card in state.step.cards]
                 state = await self.choose(shown.index(model))
         return await self.finish()
 

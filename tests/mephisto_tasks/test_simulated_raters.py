@@ -28,7 +28,7 @@ async def simulate(run: RunningStudy, units: int, name: str = "sim1") -> None:
     outcomes = await run_raters(
         run.url,
         Behaviour(practice=run.study.practice),
-        announce=run.study.expect_simulated,
+        announce=run.study.simulated.add,
         raters=2,
         dialogues=units,
         seed=1,

@@ -174,7 +174,7 @@ def test_the_same_models_once_only(data_dir: Path, db: Any) -> None:
         Cell(pair, "preference", setting) for pair in (("alpha", "beta"), ("alpha", "gamma")) for setting in ("a", "b")
     ]
     allocator = Allocator(cells, 10, group_once=True)
-    allocator.bar("whole", eligibility.rated_elsewhere(ids["whole"]))
+    allocator.bar_groups("whole", eligibility.rated_elsewhere(ids["whole"]))
     assert {cell.models for cell in allocator.available("whole")} == {("alpha", "gamma")}
     (first,) = allocator.claim("new", "unit") or ()
     allocator.complete("unit")

@@ -38,7 +38,7 @@ async def test_a_study_through_chaos_loses_and_doubles_nothing(start: Launch) ->
         async with chaos().ChaosProxy(port, seed=11) as proxy:
             outcomes = await asyncio.wait_for(
                 run_raters(
-                    proxy.url, behaviour, announce=run.study.expect_simulated, raters=RATERS, dialogues=RATERS, seed=2
+                    proxy.url, behaviour, announce=run.study.simulated.add, raters=RATERS, dialogues=RATERS, seed=2
                 ),
                 timeout=60,
             )
@@ -75,10 +75,10 @@ async def test_other_techniques_through_chaos(start: Launch, settings: dict[str,
     """Whatever kind of answer is in the line when it is cut: each is taken once, and no page is left waiting."""
     async with start(models=["eliza", "retrieval"], dialogues_per_group=RATERS, **settings) as run:
         port = int(run.url.rpartition(":")[2])
-        behaviour = Behaviour(model_of=run.study.shown.model_of, prefer="retrieval")
+        behaviour = Behaviour(model_of=run.study.shown.get, prefer="retrieval")
         async with chaos().ChaosProxy(port, seed=7) as proxy:
             raters = run_raters(
-                proxy.url, behaviour, announce=run.study.expect_simulated, raters=RATERS, dialogues=RATERS, seed=4
+                proxy.url, behaviour, announce=run.study.simulated.add, raters=RATERS, dialogues=RATERS, seed=4
             )
             outcomes = await asyncio.wait_for(raters, timeout=60)
             assert proxy.cuts > RATERS

@@ -33,13 +33,13 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunningStudy, list[
     ) as run:
         assert run.study.practice is not None
         behaviour = Behaviour(
-            model_of=run.study.shown.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice
+            model_of=run.study.shown.get, prefer="retrieval", strength=0.8, practice=run.study.practice
         )
         outcomes = asyncio.run(
-            run_raters(run.url, behaviour, announce=run.study.expect_simulated, raters=4, dialogues=DIALOGUES, seed=1)
+            run_raters(run.url, behaviour, announce=run.study.simulated.add, raters=4, dialogues=DIALOGUES, seed=1)
         )
         asyncio.run(eventually(run.is_done))
-        left = dict(run.study.shown.models)
+        left = dict(run.study.shown)
         pool = run.live_run.worker_pool
         states = [agent._state for agent in (*pool.agents.values(), *pool.final_onboardings.values())]
         assert len(states) == 2 * DIALOGUES

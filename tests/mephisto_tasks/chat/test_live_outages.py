@@ -101,7 +101,7 @@ async def test_eight_raters_go_on_when_the_killed_server_is_back(
             await asyncio.to_thread(server.start)
 
         raters = run_raters(
-            run.url, Behaviour(), announce=run.study.expect_simulated, raters=RATERS, dialogues=RATERS, seed=1
+            run.url, Behaviour(), announce=run.study.simulated.add, raters=RATERS, dialogues=RATERS, seed=1
         )
         outcomes, _ = await asyncio.gather(raters, restart())
         await eventually(run.is_done)

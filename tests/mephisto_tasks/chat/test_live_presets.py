@@ -76,14 +76,14 @@ def held(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with launching.run_launch(preset.task, compose_config(preset.task, preset.conf, overrides), data_dir) as run:
         assert run.study.practice is not None, "the preset has a practice of its own"
         behaviour = Behaviour(
-            model_of=run.study.shown.model_of,
+            model_of=run.study.shown.get,
             prefer="retrieval",
             strength=0.8,
             practice=run.study.practice,
             more_turns=1,
         )
         raters = run_raters(
-            run.url, behaviour, announce=run.study.expect_simulated, raters=4, dialogues=preset.raters, seed=1
+            run.url, behaviour, announce=run.study.simulated.add, raters=4, dialogues=preset.raters, seed=1
         )
         outcomes = asyncio.run(asyncio.wait_for(raters, timeout=60))
         asyncio.run(eventually(run.is_done))

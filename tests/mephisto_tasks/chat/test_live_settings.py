@@ -29,10 +29,8 @@ async def dialogue(rater: Hands, turns: int = 1) -> None:
 async def test_all_settings_at_once_are_balanced_over_one_launch(start: Launch) -> None:
     """Nine raters on three settings of one pair: three dialogues of each, each asked in the way of its setting."""
     async with start(task="sata", setting="all", turns=2, dialogues_per_group=3, models=["eliza", "retrieval"]) as run:
-        behaviour = Behaviour(model_of=run.study.shown.model_of, prefer="retrieval", strength=0.8)
-        outcomes = await run_raters(
-            run.url, behaviour, announce=run.study.expect_simulated, raters=5, dialogues=9, seed=3
-        )
+        behaviour = Behaviour(model_of=run.study.shown.get, prefer="retrieval", strength=0.8)
+        outcomes = await run_raters(run.url, behaviour, announce=run.study.simulated.add, raters=5, dialogues=9, seed=3)
         assert all(outcome.finished for outcome in outcomes)
         await eventually(run.is_done)
     found = records(run)

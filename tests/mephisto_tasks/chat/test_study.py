@@ -16,7 +16,7 @@ from stored_study import StoredStudy, choices
 
 from mephisto_tasks.adapter.blueprint import build_study
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.chat.plans import DialoguePlan
+from mephisto_tasks.chat.plans import DialoguePlan, UnitPlan
 from mephisto_tasks.chat.study import ChatStudy
 from mephisto_tasks.config.task import read_config
 from parlai_humaneval.allocation.groups import Cell
@@ -73,8 +73,7 @@ def test_who_comes_gets_models_that_are_there_and_nobody_those_that_were_waited_
     made = study(tmp_path, 5, models=["alpha", "beta", "gamma"])
     gone: set[str] = set()
     monkeypatch.setattr(made.pool, "out", lambda *, for_good=False: frozenset(gone if for_good else {"gamma"}))
-    plan = made.take_unit("w1", "agent", "unit")
-    assert plan is not None
+    plan = UnitPlan.model_validate(made.begin_unit("w1", "agent", "unit"))
     assert plan.plans[0].cell.models == ("alpha", "beta")
     assert made.availability("w2") == "open", "they wait at their first reply"
     gone.add("gamma")

@@ -327,7 +327,7 @@ async def test_the_snapshot_tells_who_is_inside_and_how_others_ended(start: Laun
         await eventually(lambda: said(data_dir).door.left != [], timeout=25)
         behaviour = Behaviour(practice=run.study.practice)
         await run_raters(
-            run.url, behaviour, announce=run.study.expect_simulated, raters=2, dialogues=2, seed=1, name="sim"
+            run.url, behaviour, announce=run.study.simulated.add, raters=2, dialogues=2, seed=1, name="sim"
         )
         await eventually(lambda: idle(run))
     last = said(data_dir)
@@ -354,7 +354,7 @@ async def test_orders_come_while_everybody_is_busy(data_dir: Path) -> None:
     order was answered."""
     async with launch_beside(data_dir, models=["alpha", "beta", "gamma"], dialogues_per_group=4) as run:
         behaviour = Behaviour()
-        announce = run.study.expect_simulated
+        announce = run.study.simulated.add
         work = asyncio.create_task(
             run_raters(run.url, behaviour, announce=announce, raters=8, dialogues=20, seed=1, name="sim")
         )

@@ -10,14 +10,14 @@ from mephisto_tasks.simulation.raters import Behaviour, run_raters
 
 async def rated(run: RunningStudy, prefer: str, *, at_once: int = 4, most: int = 120, name: str = "sim") -> None:
     """Raters who always choose ``prefer`` where they see it; ``most`` of them, or fewer when nobody else is needed."""
-    behaviour = Behaviour(model_of=run.study.shown.model_of, prefer=prefer, strength=1.0)
+    behaviour = Behaviour(model_of=run.study.shown.get, prefer=prefer, strength=1.0)
     for begin in range(0, most, at_once):
         if run.study.remaining == 0:
             break
         await run_raters(
             run.url,
             behaviour,
-            announce=run.study.expect_simulated,
+            announce=run.study.simulated.add,
             raters=at_once,
             dialogues=at_once,
             seed=begin,

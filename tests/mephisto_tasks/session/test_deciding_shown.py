@@ -91,14 +91,14 @@ async def test_a_real_study_is_watched_to_its_answer(start: Launch) -> None:
         begun = Observer(run.data_dir, TASK, draws=100).standing()
         assert begun.deciding is not None
         assert begun.answers == []
-        behaviour = Behaviour(model_of=run.study.shown.model_of, prefer="alpha", strength=1.0)
+        behaviour = Behaviour(model_of=run.study.shown.get, prefer="alpha", strength=1.0)
         for begin in range(0, 40, 4):
             if run.study.remaining == 0:
                 break
             await run_raters(
                 run.url,
                 behaviour,
-                announce=run.study.expect_simulated,
+                announce=run.study.simulated.add,
                 raters=4,
                 dialogues=4,
                 seed=begin,

@@ -83,7 +83,7 @@ def test_fewer_are_given_where_fewer_are_open_or_free() -> None:
 def test_who_knows_a_pair_from_elsewhere_is_not_drawn_for() -> None:
     """Else pairs would not be equally likely for them."""
     given = allocator(Lot(PAIRS))
-    given.bar("w1", [frozenset("bc")])
+    given.bar_groups("w1", [frozenset("bc")])
     assert given.has_done_all("w1")
     assert given.claim("w1", "u1") is None
     assert given.claim("w2", "u2") is not None

@@ -191,6 +191,8 @@ _NO_METADATA = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationD
 def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"], note: str = "") -> bytes:
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Drawing
 
     with matplotlib.rc_context(drawing_settings(colours, figure.key)), warnings.catch_warnings():
@@ -213,8 +215,12 @@ def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"],
         if engine is not None:
             engine.execute(drawing)
         drawing.set_layout_engine("none")
-        out = BytesIO()
-        drawing.savefig(out, format=file_format, metadata=dict.fromkeys(_NO_METADATA[file_format]))
+        out, no_metadata = BytesIO(), dict.fromkeys(_NO_METADATA[file_format])
+        # Not by savefig, which draws the whole figure once for nothing before.
+        if file_format == "svg":
+            FigureCanvasSVG(drawing).print_svg(out, metadata=no_metadata)
+        else:
+            FigureCanvasPdf(drawing).print_pdf(out, metadata=no_metadata)
     return out.getvalue()
 
 
@@ -406,9 +412,13 @@ def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
     for row, values in enumerate(figure.values):
         for column, value in enumerate(values):
             back, ink = heat_colour(value, figure.scale)
-            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=back, edgecolor=colours.paper, linewidth=1))
+            cell = axes.add_artist(Rectangle((column, row), 1, 1, facecolor=back, edgecolor=colours.paper, linewidth=1))
             words = formatting.ABSENT if value is None else _SCALES[figure.scale](value)
-            axes.text(column + 0.5, row + 0.5, words, color=ink, ha="center", va="center")
+            text = axes.text(column + 0.5, row + 0.5, words, color=ink, ha="center", va="center")
+            # Others are within the matrix, whose size does not depend on them.
+            at_edge = row in (0, n_rows - 1) or column in (0, n_columns - 1)
+            cell.set_in_layout(at_edge)
+            text.set_in_layout(at_edge)
     axes.set_xlim(0, max(n_columns, 1))
     axes.set_ylim(max(n_rows, 1), 0)
     _row_labels(axes, np.arange(n_rows, dtype=float) + 0.5, figure.rows)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr, bdtrc, betainc, betaln, expit, gammaln, logit, ndtri, xlog1py, xlogy
+from scipy.special import bdtr, bdtrc, betainc, expit, gammaln, logit, ndtri, xlog1py, xlogy
 
 from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.result import Result, check_level
@@ -139,6 +139,7 @@ NEAR = 0.18
 EXTREME_SOURCE = "effective number of answers: Korn & Graubard 1998; likeness: beta-binomial, Williams 1975"
 _LIKENESS = np.concatenate([[1e-3], np.geomspace(4e-3, 0.3, 14), [0.4, 0.5, 0.63, 0.77, 0.9, 0.97, 0.999]])
 """Intra-class correlations that are tried."""
+_FEW_ANSWERS = 15  # Times as many as kinds of clusters: then products are faster than gamma functions
 _WORTH_A_PARAMETER = 1.0  # So much log-likelihood must be gained for answers to be taken for alike at all (Akaike 1974)
 _STEPS = np.geomspace(0.02, 12, 26)
 """Distances from the observed share, in log-odds, at which rates are tested; between two of them, ``_FINE`` more."""
@@ -173,6 +174,11 @@ class ClusteredRate:
     def share(self) -> float:
         return float(self.times @ self.successes) / self.total
 
+    def _more_than(self, answers: Floats) -> Floats:
+        """How many clusters have more of these ``answers`` than 0, than 1, and so on."""
+        of_each = np.bincount(answers.astype(np.int64), weights=self.times)
+        return np.asarray(of_each[::-1].cumsum()[-2::-1])
+
     def effective_numbers(self, rates: Floats) -> Floats:
         """As many independent answers weigh as much, if each of ``rates`` is the true one."""
         pairs_of_answers = float(self.times @ (self.trials * (self.trials - 1)))
@@ -182,7 +188,13 @@ class ClusteredRate:
         """The intra-class correlations of greatest beta-binomial likelihood; 0 where they are not worth a parameter."""
         failures, strengths = self.trials - self.successes, (1 - _LIKENESS) / _LIKENESS
         a, b = (np.outer(side, strengths)[..., None] for side in (rates, 1 - rates))
-        likelihoods = (betaln(self.successes + a, failures + b) - betaln(a, b)) @ self.times
+        sides = ((1, a, self.successes), (1, b, failures), (-1, strengths[:, None], self.trials))
+        if self.trials.max() < _FEW_ANSWERS * len(self.times) and not (self.successes % 1).any():
+            # Of whole numbers a quotient of gamma functions is a product: each answer has a factor of its own.
+            parts = [sign * np.log(of + np.arange(n.max())) @ self._more_than(n) for sign, of, n in sides]
+        else:
+            parts = [sign * (gammaln(of + n) - gammaln(of)) @ self.times for sign, of, n in sides]
+        likelihoods = parts[0] + parts[1] + parts[2]
         independent = float(self.times @ self.successes) * np.log(rates) + float(self.times @ failures) * np.log1p(
             -rates
         )

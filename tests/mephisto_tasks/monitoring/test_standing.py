@@ -9,6 +9,7 @@ from contextlib import closing
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -28,7 +29,7 @@ from mephisto_tasks.control.snapshot import (
     write_snapshot,
 )
 from mephisto_tasks.monitoring.observe import Observer
-from mephisto_tasks.monitoring.view import answer_table, line, progress_facts, rater_facts
+from mephisto_tasks.monitoring.view import answer_table, inside_table, line, progress_facts, rater_facts
 from mephisto_tasks.payments.ledger import Ledger, Owed
 from mephisto_tasks.payments.policy import Due
 from mephisto_tasks.storage import results
@@ -142,6 +143,23 @@ def test_what_was_left_and_where(study: StoredStudy) -> None:
     assert [(group.completed, group.wanted) for group in standing.groups] == [(5, None)]
     assert standing.state == "not_running"
     assert standing.wanted is None
+
+
+@pytest.mark.parametrize(
+    ("inside", "where"),
+    [
+        ({"phase": "practice", "unit": "practice", "part": 1, "parts": 4}, "practice 1 of 4"),
+        ({"unit": "pair", "part": 2, "parts": 6}, "pair 2 of 6"),
+        ({"unit": "turn", "part": 3}, "turn 3"),
+        ({}, "task"),
+    ],
+)
+def test_where_somebody_is_stands_beside_their_name(study: StoredStudy, inside: dict[str, Any], where: str) -> None:
+    """Guards who looks for a rater who is stuck: the table says at which part of what they are."""
+    of_page = {"worker": "w1", "simulated": False, "phase": "task", "since": NOW, "step": "choose", "last_seen": NOW}
+    standing = _observer(study).standing().model_copy(update={"inside": [Inside.model_validate({**of_page, **inside})]})
+    (row,) = inside_table(standing).rows
+    assert (row["worker"], row["where"]) == ("w1", where)
 
 
 def test_looking_again_reads_what_has_changed(study: StoredStudy, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def _hashable_mephisto_dataclass(original: Callable[..., Any]) -> Callable[..., 
 
     def dataclass(cls: type | None = None, /, **options: Any) -> Any:
         def decorate(target: type) -> Any:
-            if target.__module__.partition(".")[0] == "mephisto" and not options.get("frozen"):
+            if target.__module__.partition(".")[0] == "mephisto":
                 return original(target, **{"unsafe_hash": True, **options})
             return original(target, **options)
 

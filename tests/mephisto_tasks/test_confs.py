@@ -270,6 +270,8 @@ def test_with_and_without_a_character_is_one_word(task: str, tmp_path: Path) -> 
         ("free_for_all", ["history=independent"], "two partners", "one history"),
         ("direct_assessment", ["topic=icebreaker", "ask_opinion=false"], "a topic to talk about", "type it in. Any"),
         ("pw_turn", ["first_message=''"], "You begin.", "is there already"),
+        ("pw_turn", ["pay=$1", "payment.partial=pro_rata"], "for the part you completed", "you will not be paid"),
+        ("pw_turn", ["pay=$1", "payment.partial=full"], "paid for the whole chat", "for the part you completed"),
     ],
 )
 def test_instructions_follow_the_settings(

@@ -72,6 +72,8 @@ def test_logs_of_a_launch_obey_nothing(capsys: pytest.CaptureFixture[str]) -> No
                 raise ValueError("model says \x1b]0;t\x07")
             except ValueError:
                 logger.exception("it broke")
+            assert logging.lastResort is not None
+            logging.lastResort.handle(logger.makeRecord("n", logging.ERROR, "f", 1, "nobody set up \x1b[2J", (), None))
         assert PLAIN_RECORDS not in handler.filters, "afterwards it is as it was"
     finally:
         logger.removeHandler(handler)
@@ -79,6 +81,7 @@ def test_logs_of_a_launch_obey_nothing(capsys: pytest.CaptureFixture[str]) -> No
     assert "WARNING worker w�[2J" in stream.getvalue()
     assert "does not fit" in stream.getvalue()
     assert "ValueError: model says �]0;t�" in stream.getvalue()
+    assert capsys.readouterr().err.endswith("nobody set up �[2J\n"), "a program without handlers"
 
 
 @pytest.mark.parametrize(

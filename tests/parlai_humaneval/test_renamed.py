@@ -54,10 +54,14 @@ def test_a_program_starts_by_its_old_name() -> None:
     assert "num_dialogues" in done.stdout, done.stderr
 
 
-def test_what_never_was_is_not_found() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"parlai_humaneval\.showing\.nothing"):
-        import_module("parlai_humaneval.showing.nothing")
-    assert "parlai_humaneval.showing.nothing" not in new_names()
+@pytest.mark.parametrize(
+    "name", ["parlai_humaneval.showing.nothing", "parlai_humaneval.agents.nothing", "eliza"], ids=lambda name: name
+)
+def test_what_never_was_is_not_found(name: str) -> None:
+    """Guards misspelt agents, and packages of other people that are called as one of ours."""
+    with pytest.raises(ModuleNotFoundError, match=f"No module named '{name}'"):
+        import_module(name)
+    assert name not in new_names()
 
 
 def test_an_old_name_of_the_analysis_is_what_has_another_name_today_and_warns() -> None:

@@ -6,8 +6,10 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -27,11 +29,14 @@ from mephisto_tasks.control.snapshot import (
     write_snapshot,
 )
 from mephisto_tasks.monitoring.observe import Observer
-from mephisto_tasks.monitoring.view import answer_table, line, progress_facts, rater_facts
+from mephisto_tasks.monitoring.view import answer_table, inside_table, line, progress_facts, rater_facts
+from mephisto_tasks.payments.ledger import Ledger, Owed
+from mephisto_tasks.payments.policy import Due
 from mephisto_tasks.storage import results
 from mephisto_tasks.storage import results as stored_state
 from mephisto_tasks.storage.locks import task_lock
 from mephisto_tasks.storage.results import ResultsError
+from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval.schema.events import Event
 from parlai_humaneval.schema.records import ModelHealth
 
@@ -138,6 +143,23 @@ def test_what_was_left_and_where(study: StoredStudy) -> None:
     assert [(group.completed, group.wanted) for group in standing.groups] == [(5, None)]
     assert standing.state == "not_running"
     assert standing.wanted is None
+
+
+@pytest.mark.parametrize(
+    ("inside", "where"),
+    [
+        ({"phase": "practice", "unit": "practice", "part": 1, "parts": 4}, "practice 1 of 4"),
+        ({"unit": "pair", "part": 2, "parts": 6}, "pair 2 of 6"),
+        ({"unit": "turn", "part": 3}, "turn 3"),
+        ({}, "task"),
+    ],
+)
+def test_where_somebody_is_stands_beside_their_name(study: StoredStudy, inside: dict[str, Any], where: str) -> None:
+    """Guards who looks for a rater who is stuck: the table says at which part of what they are."""
+    of_page = {"worker": "w1", "simulated": False, "phase": "task", "since": NOW, "step": "choose", "last_seen": NOW}
+    standing = _observer(study).standing().model_copy(update={"inside": [Inside.model_validate({**of_page, **inside})]})
+    (row,) = inside_table(standing).rows
+    assert (row["worker"], row["where"]) == ("w1", where)
 
 
 def test_looking_again_reads_what_has_changed(study: StoredStudy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,12 +340,16 @@ def test_what_is_earned_in_a_sandbox_is_told_apart(tmp_path: Path) -> None:
         stored.add(TASK, name, list(choices(f"d{number}", VARIED)))
     _set(tmp_path, "UPDATE units SET pay_amount = 2.5, provider_type = 'mturk'")
     _set(tmp_path, "UPDATE units SET provider_type = 'mturk_sandbox' WHERE unit_id = (SELECT MIN(unit_id) FROM units)")
+    works = {work.provider: work for work in completed_work(tmp_path, TASK)}
+    for provider, dollars in (("mturk", Decimal(2)), ("mturk_sandbox", Decimal(1))):
+        owed = Owed(Due(work=works[provider], amount=dollars, why=""), left=dollars, paid={})
+        Ledger(tmp_path, TASK).intend([owed.payment(f"{provider}:lab", "bonus", "", dollars)], "sent")
     standing = Observer(tmp_path, TASK, draws=100).standing()
     assert standing.pay is not None
-    assert (standing.pay.owed, standing.pay.owed_in_sandbox, standing.pay.paid_in_sandbox) == (7.5, 2.5, 0.0)
+    assert (standing.pay.owed, standing.pay.owed_in_sandbox, standing.pay.paid_in_sandbox) == (7.5, 2.5, 1.0)
     told = dict(rater_facts(standing))
-    assert told["Money"].startswith("$5.00 earned: $0.00 paid, $5.00 to be paid")
-    assert told["In the sandbox"] == "$2.50: $0.00 paid, $2.50 to be paid. No real money is spent in the sandbox."
+    assert told["Money"].startswith("$5.00 earned: $2.00 paid, $3.00 to be paid")
+    assert told["In the sandbox"] == "$2.50: $1.00 paid, $1.50 to be paid. No real money is spent in the sandbox."
 
 
 def test_the_json_is_the_same_object(study: StoredStudy) -> None:

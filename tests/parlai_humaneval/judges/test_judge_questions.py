@@ -118,6 +118,17 @@ def test_scales_at_the_end_have_the_words_that_raters_read() -> None:
     assert all(question.order == 1 for question in questions_of([rated, ticked]))  # one thing alone has no order
 
 
+def test_a_dialogue_that_is_rated_as_a_whole_is_read_as_it_was_held() -> None:
+    """Guards the model's side of it: the reply that was alone, the one it went on with, or what the rater wrote."""
+    record = make_rated("d1")
+    alone, chosen, instead = make_choice("d2", [["b"], ["b"], []]).turns
+    alone.candidates, alone.continued = alone.candidates[:1], None
+    record.turns = [alone, chosen, instead]
+    *_, whole = asked([record])
+    said = [line.text for line in whole.conversations[0].lines if line.name == "Partner"]
+    assert said == ["reply of a", "reply of b", "what I would say"]
+
+
 def test_what_was_said_cannot_leave_its_quotation_marks() -> None:
     """Guards against a chatbot that writes to the judge: its words end no mark and fill no place of the template."""
     (question,) = questions_of([make_choice("d1", [["a"]], setting="soba")], both_orders=False)

@@ -215,10 +215,11 @@ def test_techniques_are_compared_with_a_judge() -> None:
 
 
 def test_help_teaches() -> None:
-    """Guards the help: every technique, examples, and each option of the command explained."""
+    """Guards the help: every technique, examples, and each option of the command explained, with its default."""
     text = call("--help").stdout
     assert all(technique in text for technique in plannable())
     assert "parlai-humaneval plan --gap 0.1" in text
+    assert "Probability of detecting a difference of --gap. [default: 0.8]" in " ".join(text.split())
     assert "plan" in CliRunner().invoke(main, ["--help"]).stdout
 
 

@@ -69,6 +69,10 @@ def test_turns_with_several_replies_are_ranked() -> None:
     assert items[0].cell == Cell(("a", "b", "c"), "rank", "s")
     assert len({item.item_id for item in items}) == 2
     assert len(turn_items(rated(9), 1, sample=4, seed=0)) == 4
+    of_each = dialogues_of(live_record("i", [*turns[:1], turns[4]], "abc", settings={"history": "independent"}))
+    assert [item.turn for item in turn_items(of_each, 1, sample=None, seed=0)] == [1], (
+        "later each had heard other words"
+    )
 
 
 def test_whole_dialogues_need_no_rating() -> None:

@@ -21,6 +21,9 @@ from parlai_humaneval.schema.steps import (
     Step,
 )
 
+NOT_SHOWN, NOT_BOTH = "You were not shown that", "cannot choose both"
+"""Why an answer is refused: it was not offered, or “none of them” stands with others."""
+
 
 class Hands(Rater):
     """A :class:`Rater` with an answer for each kind of step. Methods return the next state that asks for something."""

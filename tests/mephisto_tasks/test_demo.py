@@ -185,4 +185,4 @@ def test_a_demo_that_ends_when_it_is_decided_says_its_answer(tmp_path: Path) -> 
     assert status == 0, said
     assert "2 simulated raters: 0 of at most 60 conversations…" in said
     assert " ".join(printed.split()).count("Answer reached: eliza > dull; ") == 2
-    assert "p, by rater" not in printed
+    assert "by rater" not in printed

@@ -263,7 +263,7 @@ def test_wrong_calls_say_what_to_do(study: Path, judge: Judge) -> None:
     free = judge(name="free", price_per_1k=None)
     assert "has no price" in told("--judge", free, "--max-cost", "1")
     assert "must be 0 or more, not nan" in told("--judge", judge(), "--max-cost", "nan")
-    assert "cannot be read" in told("--judge", "nowhere.yaml")
+    assert "nowhere.yaml" in told("--judge", "nowhere.yaml")
     asked(study, judge())
     assert "give the new judge a different name" in told("--judge", judge(seed=7))
     assert "there is no task" in " ".join(run(study, "judge", "--judge", free, "--task-name", "none").output.split())

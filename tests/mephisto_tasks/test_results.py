@@ -129,7 +129,7 @@ def test_a_directory_without_a_database(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"this is no database, it is a text\n" * 50])
 def test_a_file_that_is_no_mephisto_database(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "database.db").write_bytes(content)
-    with pytest.raises(ResultsError, match=r"name a directory with a Mephisto 1\.x database"):
+    with pytest.raises(ResultsError, match="Mephisto 1"):
         read_dialogues(tmp_path, TASK)
 
 

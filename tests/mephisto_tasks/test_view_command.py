@@ -60,7 +60,7 @@ def test_a_task_is_written_with_pseudonyms_only(stored: Path, tmp_path: Path) ->
     assert "s0" in written
     assert set(told["files"]) <= {file.path for file in written_files(stored)}
     again = run(view, "sata", "--out", out, "--data-dir", stored)
-    assert "already contains a viewer" in again.output
+    assert (again.exit_code, "--force" in again.output) == (1, True)
     assert "sata" in run(view, "sota", "--out", out, "--data-dir", stored).output, (
         "a misspelt task comes before a folder"
     )

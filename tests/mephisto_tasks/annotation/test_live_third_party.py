@@ -31,7 +31,7 @@ from judging_hands import (
 from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards, standing_for
 from parlai_humaneval.schema.records import CriterionRecord, DialogueRecord, JudgementRecord
 from parlai_humaneval.schema.steps import ChooseStep, PageState, Progress, RankStep, RateStep, TickStep
-from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS
+from parlai_humaneval.techniques.questions import DIMENSIONS, READ_AGAIN, VERDICTS
 
 THIRD = "zz-third-model"
 MODELS = [WORDY, TERSE, THIRD]
@@ -284,7 +284,7 @@ async def test_whole_dialogues_on_scales_that_say_what_points_mean(data_dir: Pat
             ("coherence", 3, 3),
             ("overall", 5, 5),
         ]
-        assert step.scales[0].hints[2] == "The responses are contextual and consistent."
+        assert tuple(step.scales[0].hints) == DIMENSIONS["coherence"].hints
         (panel,) = state.panels
         assert panel.judged_label == "Partner"
         assert {line.speaker for line in panel.lines if line.judged} == {"Partner"}

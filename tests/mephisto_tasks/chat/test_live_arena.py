@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hands import Hands, actions, always, by_model, heard_by
+from hands import NOT_SHOWN, Hands, actions, always, by_model, heard_by
 from live import launch
 
 from mephisto_tasks.launch.launch import RunningStudy
@@ -98,7 +98,7 @@ async def test_at_the_last_turn_the_verdict_is_asked_for(run: RunningStudy) -> N
         assert len(columns(state)[0]) == 8
         assert "choose one answer" in await rater.refused(selected=[])
         assert "choose one answer" in await rater.refused(selected=["a", "b"])
-        assert "You were not shown that" in await rater.refused(selected=["alpha"])
+        assert NOT_SHOWN in await rater.refused(selected=["alpha"])
         assert "different kind of answer" in await rater.refused(kind="action", action_id="a")
         await rater.tick("b")
         await rater.hand_in()

@@ -120,7 +120,7 @@ def test_the_setting_is_stored_with_the_answers(study: Study) -> None:
     for record in found:
         assert record.settings["study_seed"] == run.study.seed == 5
         assert record.settings["turns"] == TURNS
-        assert record.question == "Which next response from your partner would you prefer in a long conversation?"
+        assert record.question == run.study.config.question
         assert [model.name for model in record.models] == ["eliza", "retrieval"]
         assert record.models[0].options["model"] == "parlai_humaneval.agents.eliza:ElizaAgent"
         assert (record.task_name, record.task_run_id) == (run.task_name, run.task_run_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hands import Hands, actions, always, by_model, cards, heard_by, picked_models, place_of, texts
+from hands import NOT_SHOWN, Hands, actions, always, by_model, cards, heard_by, picked_models, place_of, texts
 from live import Launch, eventually, launch, records
 
 from mephisto_tasks.launch.launch import RunningStudy
@@ -85,7 +85,7 @@ async def test_the_card_of_a_twin_cannot_be_picked_by_the_hidden_id(run: Running
         await rater.say()
         turn = rater.record(run).turns[0]
         hidden = next(c for c in turn.candidates if c.same_as is not None)
-        assert "You were not shown that" in await rater.refused(selected=[hidden.candidate_id])
+        assert NOT_SHOWN in await rater.refused(selected=[hidden.candidate_id])
 
 
 async def test_topics_are_offered_and_those_used_are_marked(run: RunningStudy) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 import scripted_models
-from hands import Hands, actions, by_model, cards, heard_by, picked_models, place_of, texts
+from hands import NOT_BOTH, Hands, actions, by_model, cards, heard_by, picked_models, place_of, texts
 from live import eventually, launch
 
 from mephisto_tasks.launch.launch import RunningStudy
@@ -70,7 +70,7 @@ async def test_none_is_an_explicit_act(random_run: RunningStudy) -> None:
         assert state.step.none_label
         assert state.step.none_label in await rater.refused(selected=[])
         one = state.step.cards[0].candidate_id
-        assert "cannot choose both" in await rater.refused(selected=[one], none=True)
+        assert NOT_BOTH in await rater.refused(selected=[one], none=True)
         assert "twice" in await rater.refused(selected=[one, one])
         await rater.pick()
     record = rater.record(random_run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hands import Hands, texts
+from hands import NOT_BOTH, NOT_SHOWN, Hands, texts
 from live import Launch, eventually, launch, records
 
 from mephisto_tasks.launch.launch import RunningStudy
@@ -70,8 +70,8 @@ async def test_no_tick_is_not_yet_a_none(run: RunningStudy) -> None:
     """Smith et al.: “none” must be an act; neither silence nor a none beside a tick is one."""
     async with Hands(run, "silent") as rater:
         assert "None of the above" in await rater.refused(selected=[])
-        assert "cannot choose both" in await rater.refused(selected=["engaging"], none=True)
-        assert "You were not shown that" in await rater.refused(selected=["funny"])
+        assert NOT_BOTH in await rater.refused(selected=["engaging"], none=True)
+        assert NOT_SHOWN in await rater.refused(selected=["funny"])
         assert "twice" in await rater.refused(selected=["engaging", "engaging"])
         await rater.tick()
     assert rater.record(run).turns[0].ticks == []

@@ -79,8 +79,9 @@ async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch)
             await inside.client.submit_onboarding()
             await inside.talk_until("choose", turn=1)
             await practising.practise(RIGHT[:2], good)
-            assert "no new raters start" in await ordered(run, Pause(by="page"))
+            answer = await ordered(run, Pause(by="page"))
             told = run.warning()
+            assert answer in str(told)
             assert told == "Paused: no new raters start; active raters finish. (Ordered from the page.)"
             assert run.warning() is None, "the launch says it once"
             paused = said(run.data_dir).paused
@@ -404,7 +405,7 @@ async def test_a_second_launch_changes_the_first_and_says_so(data_dir: Path) -> 
             await inside.talk_until("choose", turn=1)
             same = await launch_again()
             assert same.exit_code == 1
-            assert "is already launched" in same.output
+            assert run.url in same.output
             assert f"parlai-humaneval watch --task-name {TASK}" in same.output
             unasked = await launch_again("alpha,beta", 3)
             assert unasked.exit_code == 1

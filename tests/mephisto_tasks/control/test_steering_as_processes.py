@@ -88,6 +88,6 @@ async def while_inside(folder: Path, url: str) -> None:
         assert "There is no model gamma; name one of alpha, beta" in answers[-1].stderr
         assert stands(folder).groups[0].wanted == 5
         paused = await asyncio.to_thread(steer, folder, "pause")
-        assert "no new raters start" in paused.stdout
+        assert "Paused:" in paused.stdout
         await eventually(lambda: [one.step for one in stands(folder).inside] == ["choose"])
         await rater.choose()

@@ -18,6 +18,7 @@ from panel_hands import COMPLETE, LINK, Participant, address, local_url
 
 from mephisto_tasks.admission import admission as explain
 from mephisto_tasks.admission.admission import DONE_ALL
+from mephisto_tasks.admission.visits import RETURN_THE_TASK
 from mephisto_tasks.crowds.link import crowd as reception
 from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.launch.launch import RunningStudy
@@ -138,9 +139,7 @@ async def test_a_failed_practice_is_screened_out(start: Launch) -> None:
         assert "S2OUT" not in texts_of(state)
         await ann.client.submit_onboarding()
         # To return the task would be to give up what the panel pays for the practice.
-        assert ann.client.refused == explain.PHRASES["practice_failed"].replace(
-            "return the task", "go back to Prolific"
-        )
+        assert ann.client.refused == explain.PHRASES["practice_failed"].replace(RETURN_THE_TASK, "go back to Prolific")
         assert ann.redirect == COMPLETE + "S2OUT"
         assert statuses(run) == [("ann", "session-of-ann", "screened_out")]
 
@@ -153,7 +152,7 @@ async def test_who_was_away_for_too_long_is_sent_back_with_the_code_for_that(sta
             await ann.state()
             await eventually(lambda: isinstance(ann.newest.step, EndStep))
             assert ann.redirect == COMPLETE + "T4LATE"
-            assert "return the task" not in texts_of(ann.newest)
+            assert RETURN_THE_TASK not in texts_of(ann.newest)
         await eventually(lambda: statuses(run) == [("ann", "session-of-ann", "timed_out")])
         run.study.config = usual
         async with Participant(run, "bob") as bob:
@@ -184,7 +183,7 @@ async def test_limits_of_a_person_hold_over_sessions_and_studies_of_the_panel(st
         async with Participant(run, "ann", "s1") as ann:
             await ann.finish()
         async with Participant(run, "ann", parameters=address("ann", "s2", "another-study")) as again:
-            assert again.client.refused == DONE_ALL.replace("return the task", "go back to Prolific")
+            assert again.client.refused == DONE_ALL.replace(RETURN_THE_TASK, "go back to Prolific")
             assert again.redirect == COMPLETE + "S2OUT"
         async with Participant(run, "ann", "s3").client as page:  # before they have read what the task is
             assert (await page.register("look"))["redirect"]["url"] == COMPLETE + "S2OUT"

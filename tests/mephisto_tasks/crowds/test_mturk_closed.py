@@ -65,7 +65,7 @@ def test_a_launch_there_ends_with_what_to_use_instead(amazons: None, tmp_path: P
         str(tmp_path / "data"),
         *arguments(tmp_path, "mturk", "public_url=https://a.example"),
     )
-    assert "there are no AWS keys" in told
+    assert "AWS_ACCESS_KEY_ID" in told
     assert CLOSED.partition(":")[0] in told
     assert "place=link" in told
 

@@ -20,6 +20,7 @@ from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.crowds.invitations.store import InvitationStore, Person
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
+from mephisto_tasks.crowds.mturk.settings import CLOSED
 from mephisto_tasks.crowds.panels.panel import panel_names, read_panel
 from mephisto_tasks.crowds.panels.payer import PanelPayer
 from mephisto_tasks.payments.ledger import Ledger, Payment
@@ -330,17 +331,17 @@ def test_a_site_that_has_closed_keeps_nobody_from_being_paid_elsewhere(
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
     tried = StoredStudy(tmp_path / "data", provider="mturk_sandbox", requester="lab_sandbox", reward=1.0)
     tried.add(TASK, "ATRY_sandbox", whole("t"))
-    assert "Amazon closed MTurk" in refused(tried.data_dir), "there is nobody else to pay"
+    assert CLOSED.partition(":")[0] in refused(tried.data_dir), "there is nobody else to pay"
     study = StoredStudy(tmp_path / "data", requester="here", reward=1.0)
     study.add(TASK, "ann", whole("a"))
     set_status(study.data_dir, "disconnect")
     result = pay(study.data_dir, "--send", "--yes")
-    assert (result.exit_code, "Amazon closed MTurk" in result.stdout) == (1, True)
+    assert (result.exit_code, CLOSED.partition(":")[0] in result.stdout) == (1, True)
     assert len(files(study.data_dir)) == 1
     (remains,) = as_json(study.data_dir)["remaining"]
     assert as_json(study.data_dir, "--settled", remains["worker"])["remaining"] == []
     audit = pay(study.data_dir, "--audit")
-    assert (audit.exit_code, "Amazon closed MTurk" in audit.stdout) == (1, True)
+    assert (audit.exit_code, CLOSED.partition(":")[0] in audit.stdout) == (1, True)
 
 
 def test_what_a_closed_site_owes_is_noted_once_it_is_paid_otherwise(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,12 @@ def potato(folder: Path, answers: dict[str, dict[str, list[Any]]], items: Sequen
 
 def label(schema: str, name: str, value: Any) -> list[Any]:
     return [{"schema": schema, "name": name}, value]
+
+
+def unknown_fields(stdout: str) -> list[str]:
+    """The fields that no table has and the format does not know, as the command lists them."""
+    listed = re.search(r"Unknown fields of .*? are (?:kept|left out): (.*?)\.(?: |$)", " ".join(stdout.split()))
+    return listed[1].split(", ") if listed else []
 
 
 def votes_of(command: Any) -> list[list[Any]]:

@@ -177,13 +177,13 @@ def test_a_failed_turn_keeps_the_dialogue_and_can_be_tried_again(scripted_pool: 
 
     def fragile(text: str) -> str:
         if broken[0]:
-            raise RuntimeError("out of memory")
+            raise RuntimeError("disk full")
         return f"fine: {text}"
 
     pool = scripted_pool({"good": str.upper, "fragile": fragile}, retries=1)
     speaker = pool.speaker(["good", "fragile"], seed=0)
     speaker.observe(human("Hi"))
-    with pytest.raises(ModelFailed, match="out of memory") as failure:
+    with pytest.raises(ModelFailed, match="disk full") as failure:
         speaker.act()
     assert failure.value.models == ["fragile"]
     assert speaker.dialogue == [("human", "Hi")]

@@ -69,7 +69,7 @@ def test_a_failed_candidate_has_no_card_and_stands_last() -> None:
     ]  # fmt: skip
     with pytest.raises(UnknownCandidate, match="blank"):
         standing_for(turn, turn[-1].candidate_id)
-    with pytest.raises(UnknownCandidate, match="no candidate of this turn"):
+    with pytest.raises(UnknownCandidate, match="0123"):
         standing_for(turn, "0123")
 
 

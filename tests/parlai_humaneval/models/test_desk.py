@@ -57,8 +57,8 @@ def test_whoever_comes_in_time_writes_it(desk: Desk, asking: Callable[..., Futur
     waiting = asking(heard(), unattended_s=5.0)
     eventually(lambda: desk.waiting() == 1)
     desk.sit_down("p")
-    reply(desk, "p", "here I am")
-    assert waiting.result(5) == "here I am"
+    reply(desk, "p", "Hello!")
+    assert waiting.result(5) == "Hello!"
 
 
 def test_raters_who_are_away_come_after_those_who_are_there(desk: Desk, asking: Callable[..., Future[str]]) -> None:

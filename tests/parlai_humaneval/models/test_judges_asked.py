@@ -243,9 +243,9 @@ def test_a_judge_is_known_by_what_shapes_its_answers(tmp_path: Path) -> None:
     priced = spec_of(tmp_path, {**agent, "price_prompt": 150, "price_completion": 600})
     assert priced.price is not None
     assert priced.price.cost(1000, 1000) == pytest.approx(0.75)
-    with pytest.raises(ZooError, match="keys do not belong in zoo files"):
+    with pytest.raises(ZooError, match="api_key"):
         spec_of(tmp_path, {**agent, "api_key": "sk-very-secret-0123456789"})
     named = tmp_path / "named.yaml"
     named.write_text("name: j\nmodel: no_such_model\n")
-    with pytest.raises(ZooError, match="no model is called"):
+    with pytest.raises(ZooError, match="no_such_model"):
         load_judge(named)

@@ -182,11 +182,11 @@ def test_a_model_that_fails_once_is_retried(scripted_pool: Any) -> None:
         attempts.append(text)
         if len(attempts) == 1:
             raise OSError("connection reset")
-        return "here I am"
+        return "Hello!"
 
     told: list[str] = []
     pool = scripted_pool({"model": stumbles})
-    assert one_turn(pool, ["model"], on_delay=told.append)["text"] == "here I am"
+    assert one_turn(pool, ["model"], on_delay=told.append)["text"] == "Hello!"
     assert told == [DELAY_SENTENCE]
 
 

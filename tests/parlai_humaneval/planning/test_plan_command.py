@@ -105,8 +105,8 @@ def test_comparison() -> None:
         result = plan_json(*arguments)
         assert len(result["plans"]) == 10
     assert "distinguish any two of the 4 models" in call("--gap", "0.1", "--models", "4").stdout
-    assert "seem to need fewer turns" in call("--gap", "0.1", "--models", "4").stdout.replace("\n", " ")
-    assert plan_json("--gap", "0.1", "--models", "4")["notes"]
+    (note,) = plan_json("--gap", "0.1", "--models", "4")["notes"]
+    assert note in " ".join(call("--gap", "0.1", "--models", "4").stdout.split())
     assert not plan_json("--gap", "0.1")["notes"]
     assert "no plan for single_model" in call("--gap", "0.45").stdout
 

@@ -104,7 +104,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         path.write_text(wrong)
         with pytest.raises(PreregistrationError):
             read_preregistration(path)
-    with pytest.raises(PreregistrationError, match="cannot be read"):
+    with pytest.raises(PreregistrationError, match=r"missing\.md"):
         read_preregistration(tmp_path / "missing.md")
 
 

@@ -54,12 +54,12 @@ def dialogue(number: int, **values: object) -> dict[str, object]:
 def test_questions_are_told_as_worded() -> None:
     """Each once, from whichever table holds it; a judgement's several questions are several; golds ask nothing new."""
     judged = [
-        JUDGED | {"judgement_id": "j1", "worker_id": "w", "question": "Who is better?\nWhy?"},
+        JUDGED | {"judgement_id": "j1", "worker_id": "w", "question": "Who was livelier?\nWhy?"},
         JUDGED | {"judgement_id": "j2", "worker_id": "w", "question": "A check?", "gold": 1},
     ]
     found = facts(with_tables(dialogues=[dialogue(1, metric="m", question="Which?")] * 1, judgements=judged)).questions
     assert [(one.technique, one.metric, one.text) for one in found] == [
-        ("pw_dialog", "preference", "Who is better?"),
+        ("pw_dialog", "preference", "Who was livelier?"),
         ("pw_dialog", "preference", "Why?"),
         ("sata", "m", "Which?"),
     ]

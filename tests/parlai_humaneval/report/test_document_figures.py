@@ -206,9 +206,9 @@ def test_differences_in_points_have_no_percent() -> None:
 
 def test_the_band_is_drawn_over_the_paper_behind_names() -> None:
     """Guards against holes in what counts as equal, which the paper behind names and values would cut."""
-    points = (IntervalPoint(label="a over b", estimate=0.1, low=-0.4, high=0.5),)
+    points = (IntervalPoint(label="first pair", estimate=0.1, low=-0.4, high=0.5),)
     figure = IntervalFigure(
         key="b", title="B", x_label="x", points=points, band=(-0.1, 0.1), share=True, labels_above=True
     )
     svg = to_svg(figure)
-    assert svg.rindex("opacity: 0.15") > svg.rindex("a over b")
+    assert svg.rindex("opacity: 0.15") > svg.rindex("first pair")

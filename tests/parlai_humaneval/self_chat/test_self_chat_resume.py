@@ -89,7 +89,7 @@ def test_other_settings_are_refused_with_what_differs(
 ) -> None:
     """Guards a folder against dialogues of two kinds; and nothing of it is touched when that is told."""
     before = contents(whole)
-    with pytest.raises(SelfChatError, match=r"choose another folder, or replace it with --force") as error:
+    with pytest.raises(SelfChatError, match="--force") as error:
         generate(talkers.specs(a=chancy, b=chancy), [("a", "b")], SETTINGS.model_copy(update=change), whole)
     assert told in str(error.value)
     assert contents(whole) == before
@@ -163,7 +163,7 @@ def test_two_runs_do_not_meet_in_a_folder(talkers: Talkers, tmp_path: Path) -> N
 def test_a_folder_that_is_a_file_is_told(talkers: Talkers, tmp_path: Path) -> None:
     """Guards against a traceback for a mistyped folder."""
     (tmp_path / "out").write_text("")
-    with pytest.raises(SelfChatError, match="cannot be used as a folder"):
+    with pytest.raises(SelfChatError, match=str(tmp_path / "out")):
         generate(talkers.specs(a=counting), [("a", "a")], SETTINGS, tmp_path / "out")
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
+from parlai_humaneval.statistics.core.clustered import too_few_clusters
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.ranking.order import (
     ranking_agreement,
@@ -116,7 +117,7 @@ def test_order_range_holds_the_score_and_does_not_need_workers():
     assert ranges == score_ranges(points, workers, seed=3, draws=200)
     alone = score_ranges(points, ["w"] * 60, seed=3, draws=200)
     assert [(r.order_low, r.order_high) for r in alone] == [(r.order_low, r.order_high) for r in ranges]
-    assert all(r.bootstrap_low is None and r.rank_low is None and "too few raters" in r.notes[0] for r in alone)
+    assert all(r.bootstrap_low is None and r.rank_low is None and too_few_clusters() in r.notes[0] for r in alone)
 
 
 def test_identical_dialogues_have_no_order():

@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from parlai_humaneval.statistics.core.two_way import ABOUT, either_side_covariances, is_by_both
 from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
+from parlai_humaneval.statistics.ranking.fit import TOO_FEW_FOR_ALL
 from parlai_humaneval.statistics.ranking.plackett_luce import comparison_strengths
 from parlai_humaneval.tables.columns import from_rows
 
@@ -105,7 +106,7 @@ def test_too_few_workers_for_a_joint_test():
     study, dialogues = _study(np.random.default_rng(7), workers=60)
     found = bradley_terry(*study[:3], study[3] % 3, dialogues=dialogues)
     assert found.equal.p_value is None
-    assert "too few raters" in found.equal.notes[-1]
+    assert TOO_FEW_FOR_ALL in found.equal.notes[-1]
     assert found.pairs[0].p_value is not None
 
 

@@ -306,7 +306,7 @@ def test_families_are_corrected_apart():
     first, second, third = holm_corrected(tests, [two, two, alone])
     assert [first.paper.p_holm, second.paper.p_holm] == holm([first.paper.p_value, second.paper.p_value])
     assert third.clustered.p_holm == third.clustered.p_value
-    assert first.clustered.details["family"] == "sata, soba, preference"
+    assert first.clustered.details["family"] == ", ".join(["sata", "soba", "preference"])
     assert [test.paper.details["family_tests"] for test in (first, second, third)] == [2, 2, 1]
     with pytest.raises(ValueError, match="3 results, but 1 families"):
         holm_corrected(tests, [two])

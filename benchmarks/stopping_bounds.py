@@ -1,4 +1,4 @@
-"""How few dialogues any stopping rule needs that keeps the promises of stop=decided, next to the goals (eight minutes).
+"""How few dialogues any stopping rule needs that keeps the promises of stop=decided, next to the goals (twenty minutes).
 
 Every bound is for a rule that knows more than ours: leads of raters are normal, their variance is that of the
 simulated crowd and known, and so are all strengths but for the question which of the listed hypotheses holds. The
@@ -6,7 +6,8 @@ bounds of a pair and of equal models are Lagrange duals of a stopping problem: a
 allowed chance is taken off what the best rule pays (backward induction over raters and sums of leads). Whatever λ is,
 the result is a lower bound; the values below are near the best ones. The bounds of several models are by change of
 measure (Kaufmann, Cappé & Garivier 2016): dialogues must distinguish the truth from each truth in which a claim would
-be false by kl(power, risk), however they are given to the pairs.
+be false by kl(power, risk), however they are given to the pairs. A rule that treats models alike splits its risk of
+calling the wrong one better over all orders that could be the true one.
 
 Where our rule misses a goal, studies that know more than it could are simulated by its own code: those that know which
 models are better, and bet on nothing but whether the others are equal; those whose bets are made for the true gaps; and
@@ -17,9 +18,10 @@ capital for every set of claims that may be false, which no study of many models
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations, permutations, product
 from typing import Any
 from unittest import mock
@@ -29,6 +31,7 @@ import numpy.typing as npt
 from scipy.ndimage import gaussian_filter1d
 from scipy.optimize import minimize
 from scipy.special import expit, logit, rel_entr, softmax
+from scipy.stats import betabinom
 
 from benchmarks.figures import Figure
 from parlai_humaneval.statistics.core import sequential
@@ -40,7 +43,6 @@ from parlai_humaneval.stopping.simulation import Crowd, fixed_plan, made_up, win
 
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-Pair = tuple[int, int]
 
 MARGIN = 0.1
 ALPHA = BETA = 0.05
@@ -101,6 +103,38 @@ def _odds(sums: Numbers, drift: float, raters: int) -> Numbers:
     return np.asarray(2 * np.cosh(np.minimum(drift * np.abs(sums), 600)) * math.exp(-raters * drift**2 / 2))
 
 
+def betting(parts: int, dearest: float = 250.0) -> float:
+    """Dialogues that no rule is below that calls two equal models equal and holds its promise whatever raters are like, as
+    long as each is expected to lean as far as the margin says, or further, after those who came before. Such a promise is
+    as good as a capital of bets against each of the two directions that reaches 1/β (superhedging). Here the bets may know
+    that the models are equal, and how the simulated raters' shares are distributed: value iteration over both capitals,
+    with ``parts`` steps of the grid between 1 and 1/β. One of them may be called better at the price ``dearest``, which is
+    then taken off as often as is allowed."""
+    step = -math.log(BETA) / parts
+    grid = step * np.arange(-math.ceil(4 / step), parts + 1)
+    size, stakes, turns = 1 / Crowd().icc - 1, np.linspace(0, 1.8, 10), np.arange(Crowd().turns + 1)
+    chances = betabinom(turns[-1], size / 2, size / 2).pmf(turns)
+
+    def grown(lead: float) -> Numbers:
+        """Stakes and capitals × capitals: where a bet ends that each of them is further apart than ``lead``."""
+        ends = np.clip(grid + np.log1p(stakes * (MARGIN / 2 + lead))[:, None], grid[0], grid[-1]).ravel()
+        ends[len(grid) - 1 :: len(grid)] = grid[-1]  # reached, and never lost
+        return np.asarray(np.maximum(1 - np.abs(ends[:, None] - grid) / step, 0))
+
+    bets = [
+        (chance, grown(-lead), grown(lead).T) for chance, lead in zip(chances, turns / turns[-1] - 0.5, strict=True)
+    ]
+    shape = len(stakes), len(grid), len(stakes), len(grid)
+    to_pay, before = np.zeros((2, len(grid), len(grid)))
+    while not before.any() or np.abs(to_pay - before).max() > 0.003:
+        before = to_pay
+        after = sum(chance * (first @ before @ second) for chance, first, second in bets)
+        to_pay = np.minimum(1 + np.reshape(after, shape).min(axis=(0, 2)), dearest)
+        to_pay[-1, -1] = 0
+    start = len(grid) - 1 - parts
+    return float(to_pay[start, start]) - dearest * ALPHA
+
+
 def waiting(raters: int, studies: int, seed: int = 0) -> float:
     """Raters who have come, on average, when the last of so many counts, besides those and :data:`INSIDE` others. They come
     to one of :data:`IN_FLIGHT` places each, take as long as those of the simulations, and count in the order of arrival."""
@@ -115,23 +149,25 @@ def waiting(raters: int, studies: int, seed: int = 0) -> float:
     return float((np.array(came) < through).sum(axis=0).mean()) - raters - INSIDE
 
 
-def three_equal(better: float, equal: float, cap: int, block: int = 6) -> float:
-    """Dialogues that no rule is below that draws three equal models alike, until it calls all of them equal. Other truths:
-    two are the margin apart, the third halfway between. Looks after every ``block`` dialogues; the delay is taken off."""
-    step, widest = 1.0, 64.0  # of the grid, in standard deviations of one dialogue
-    to_plane = np.linalg.svd(np.eye(3) - 1 / 3)[0][:, :2]
+def equal_models(models: int, better: float, equal: float, cap: int, block: int, step: float) -> float:
+    """Dialogues that no rule is below that draws so many equal models alike, until it calls all of them equal. Other truths:
+    two are the margin apart, the others halfway between. Looks after every ``block`` dialogues; the delay is taken off."""
+    widest = 60.0  # of the grid, like ``step`` in standard deviations of one dialogue
+    to_plane = np.linalg.svd(np.eye(models) - 1 / models)[0][:, : models - 1]
     grid = np.arange(-widest, widest + step / 2, step)
-    size = DRIFT / math.sqrt(2)  # Half the information of two models alone
-    truths = [size * (np.eye(3)[i] - np.eye(3)[k]) / math.sqrt(2) @ to_plane for i, k in permutations(range(3), 2)]
-    odds = sum(np.multiply.outer(np.exp(first * grid), np.exp(second * grid)) for first, second in truths)
-    to_pay = np.zeros((len(grid), len(grid)))
+    size = DRIFT / math.sqrt(models - 1)  # One in K − 1 of the information of two models alone
+    pairs = list(permutations(np.eye(models), 2))
+    truths = [size * (first - second) / math.sqrt(2) @ to_plane for first, second in pairs]
+    odds = sum(reduce(np.multiply.outer, np.exp(np.outer(truth, grid))) for truth in truths)
+    to_pay = np.zeros((len(grid),) * (models - 1))
     for looks in range(cap // block - 1, -1, -1):
-        for axis in (0, 1):
+        for axis in range(models - 1):
             to_pay = gaussian_filter1d(to_pay, math.sqrt(block) / step, axis=axis, mode="nearest", truncate=5.0)
         to_pay = block + to_pay
         if looks:
             to_pay = np.minimum(to_pay, np.minimum(better, equal * math.exp(-looks * block * size**2 / 2) * odds))
-    return float(to_pay[len(grid) // 2, len(grid) // 2]) - (block - 1) - better * ALPHA - equal * len(truths) * BETA
+    start = (len(grid) // 2,) * (models - 1)
+    return float(to_pay[start]) - (block - 1) - better * ALPHA - equal * len(truths) * BETA
 
 
 def kl(p: float, q: float) -> float:
@@ -140,46 +176,47 @@ def kl(p: float, q: float) -> float:
 
 
 def distinguishing(strengths: Numbers) -> float:
-    """Dialogues that no rule is below, however it gives them to pairs. ``strengths``: log-odds, falling. The effective
-    resistance between two models, with dialogues for conductances, is the inverse of the information on their gap."""
+    """Dialogues that no rule is below that treats models alike, however it gives them to pairs. ``strengths``: log-odds,
+    falling. The effective resistance between two models, with dialogues for conductances, is the inverse of the information
+    on their gap. Two models that changed places would be called what they are not as often as now what they would be then,
+    and all such claims together are allowed α."""
     models = len(strengths)
     pairs = list(combinations(range(models), 2))
     is_equal = np.ptp(strengths) == 0  # Then only one kind of claim can be false
     power = 1 - ALPHA if is_equal else 1 - ALPHA - BETA
-    most: dict[Pair, float] = {}
-    for i, k in pairs:
-        lead = float(expit(strengths[i] - strengths[k])) - 0.5
-        if lead < 1e-9:
-            most[i, k] = (MARGIN / 2) ** 2 / (2 * VARIANCE * kl(power, BETA))
-        elif not any(strengths[i] > strengths[j] > strengths[k] for j in range(models)):
-            most[i, k] = lead**2 / (2 * VARIANCE * kl(power, ALPHA / 2))  # of both names' orders, one is as probable
-    return _fewest(pairs, most, models)
+    leads = {(i, k): float(expit(strengths[i] - strengths[k])) - 0.5 for i, k in pairs}
+    equal = [pair for pair, lead in leads.items() if lead < 1e-9]
+    neighbors = [
+        (i, k)
+        for i, k in pairs
+        if (i, k) not in equal and not any(strengths[i] > strengths[j] > strengths[k] for j in range(models))
+    ]
+    told = np.array([MARGIN / 2] * len(equal) + [leads[pair] for pair in neighbors]) ** 2 / (2 * VARIANCE)
+    ends = {(i, k): np.eye(models)[i] - np.eye(models)[k] for i, k in pairs}
+    every, asked = np.array(list(ends.values())), np.array([ends[pair] for pair in equal + neighbors])
+    scale, count, swaps = kl(power, BETA) / told.min(), len(pairs), len(neighbors)
 
+    def left(known: Numbers) -> tuple[Numbers, Numbers]:
+        """What is left of all that pairs may lack, and its slopes, by dialogues of pairs, and parts of α."""
+        risks = np.append(np.full(len(equal), BETA), ALPHA * known[count:])
+        inverse = np.linalg.pinv((every.T * (known[:count] * scale)) @ every)
+        needed = (rel_entr(power, risks) + rel_entr(1 - power, 1 - risks)) / told
+        resistance = np.einsum("ij,jk,ik->i", asked, inverse, asked)
+        by_risk = ALPHA / told * resistance * (power / risks - (1 - power) / (1 - risks))
+        by_dialogues = scale * needed[:, None] * (asked @ inverse @ every.T) ** 2
+        return 1 - resistance * needed, np.hstack([by_dialogues, np.diag(by_risk)[:, len(equal) :]])
 
-def _fewest(pairs: list[Pair], most: Mapping[Pair, float], models: int) -> float:
-    """The smallest sum of conductances with which no resistance is above ``most``."""
-    ends = np.array([np.eye(models)[i] - np.eye(models)[k] for i, k in pairs])
-    asked = np.array([ends[pairs.index(pair)] for pair in most])
-    allowed = np.array(list(most.values()))
-    scale = 1 / allowed.min()
-
-    def resistances(shares: Numbers) -> tuple[Numbers, Numbers]:
-        inverse = np.linalg.pinv((ends.T * (shares * scale)) @ ends)
-        return np.einsum("ij,jk,ik->i", asked, inverse, asked) / allowed, (asked @ inverse @ ends.T) ** 2
-
-    within = {
-        "type": "ineq",
-        "fun": lambda shares: 1 - resistances(shares)[0],
-        "jac": lambda shares: scale * resistances(shares)[1] / allowed[:, None],
-    }
+    limits = [{"type": "ineq", "fun": lambda known: left(known)[0], "jac": lambda known: left(known)[1]}]
+    if swaps:
+        limits.append({"type": "ineq", "fun": lambda known: 1 - known[count:].sum()})
     solved = minimize(
-        np.sum,
-        np.ones(len(pairs)),
-        jac=np.ones_like,
-        bounds=[(1e-6, None)] * len(pairs),
-        constraints=[within],
+        lambda known: known[:count].sum(),
+        np.append(np.ones(count), np.full(swaps, 1 / max(swaps, 1))),
+        jac=lambda known: np.append(np.ones(count), np.zeros(swaps)),
+        bounds=[(1e-6, None)] * count + [(1e-4, 1)] * swaps,
+        constraints=limits,
         method="SLSQP",
-        options={"maxiter": 500},
+        options={"maxiter": 800},
     )
     return float(solved.fun * scale)
 
@@ -238,7 +275,10 @@ IN_ORDER = OnePair((0.00062315, 0.00194562, 0.01541323), 4.7842240, 0.7316770)
 REACHED = OnePair((0.00053763, 0.00326265, 0.00729116), 4.2557506, 0.7014051)
 """The same of what our rule needs."""
 OURS = (0.75, 0.65, 0.22)
-THREE = (541.0, 363.0)
+WITH_THE_OTHERS = OnePair((1, 7.66520859, 45.2543491), 15115.8678, 2240.0225)
+"""Those that need the most dialogues at a gap of 0 where the goals at the margin and twice of it are reached."""
+EQUAL = {3: (541.0, 363.0), 4: (900.0, 280.0)}
+"""Equal models → multipliers of :func:`equal_models` that give nearly the highest bound."""
 
 
 def run(quick: bool) -> list[Figure]:
@@ -260,7 +300,20 @@ def _of_one_pair(cap: int | None) -> Iterator[Figure]:
     cap = cap or round(CAP * plan)
     for gap, (problem, goal) in ONE_PAIR.items():
         yield _figure(f"one pair, true gap {gap}: fewest of any rule", (problem.bound(cap) + INSIDE) / plan, goal)
+    yield _figure(
+        "one pair, true gap 0: fewest of any rule that holds whatever raters are like, raters in the order of arrival",
+        (betting(5 if cap < plan else 30) + INSIDE + WAITING) / plan,
+        ONE_PAIR["0"][1],
+    )
     goals = tuple(goal for _, goal in ONE_PAIR.values())
+    with_goals = WITH_THE_OTHERS.bound(cap) + INSIDE + WAITING
+    for weight, goal in zip(WITH_THE_OTHERS.weights[1:], goals[1:], strict=True):
+        with_goals -= weight * (goal * plan - INSIDE - WAITING)
+    yield _figure(
+        "one pair, true gap 0: fewest of any rule with both other goals, raters in the order of arrival",
+        with_goals / plan,
+        goals[0],
+    )
     for said, problem, shares, over in (
         ("of the three goals", TOGETHER, goals, INSIDE),
         ("of the three goals, raters in the order of arrival", IN_ORDER, goals, INSIDE + WAITING),
@@ -282,9 +335,10 @@ def _of_many(sizes: tuple[int, ...], cap: int | None) -> Iterator[Figure]:
             ("each the margin above the next", margin * steps, 0.60),
             ("each twice the margin above the next", twice * steps, 0.20),
         ):
-            bound = distinguishing(strengths)
-            if models == 4 and truth == "two thirds of them equal":
-                bound = max(bound, three_equal(*THREE, cap or round(4 / 3 * plan)))
+            bound, equal = distinguishing(strengths), int((strengths == strengths[-1]).sum())
+            if equal in EQUAL:
+                block, step = (6, 1.0) if equal == 3 else (10, 2.0)
+                bound = max(bound, equal_models(equal, *EQUAL[equal], cap or 1600, block, step))
             yield _figure(f"{models} models, {truth}: fewest of any rule", (bound + INSIDE) / plan, goal)
 
 
@@ -412,14 +466,16 @@ def _of_those_who_know(sizes: tuple[int, ...], studies: int) -> Iterator[Figure]
         count = 4 * studies if models < 6 else studies // 5
         ratios = knowing_gaps(strengths, gains, even, count, truths=600 * studies)
         yield _simulated(f"{models} models, two thirds of them equal: a rule that knows only the gaps", ratios, 0.55)
-    bets = sequential.order_bets(MARGIN)
-    for truth, strengths, goal in (
-        ("two thirds of them equal", twice * np.maximum(-np.arange(4.0), -1), 0.55),
-        ("all equal", np.zeros(4), 0.75),
-    ):
+    bets, third = sequential.order_bets(MARGIN), "two thirds of them equal"
+    learnt = [(4, third, 2 * studies, 600 * studies, 0.55), (4, "all equal", 2 * studies, 600 * studies, 0.75)]
+    if 6 in sizes:
+        learnt.append((6, third, studies // 5, 200 * studies, 0.55))
+    for models, truth, count, truths, goal in learnt:
+        ahead = models // 3 if truth == third else 0
+        strengths = twice * np.maximum(-np.arange(models, dtype=float), -ahead)
         gains = bets.gains / (MARGIN / 2)
-        ratios = knowing_gaps(strengths, gains, bets.weights, 2 * studies, truths=600 * studies, believing=LearningGaps)
-        yield _simulated(f"4 models, {truth}: a rule that learns the gaps", ratios, goal)
+        ratios = knowing_gaps(strengths, gains, bets.weights, count, truths=truths, believing=LearningGaps)
+        yield _simulated(f"{models} models, {truth}: a rule that learns the gaps", ratios, goal)
     models = 10 if studies > 10 else 4
     ratios = made_for(-twice * np.arange(models), *FOR_TWICE, studies)
     yield _simulated(

@@ -9,21 +9,23 @@ from benchmarks.stopping_bounds import (
     ALPHA,
     CAP,
     DRIFT,
+    EQUAL,
     IN_ORDER,
     INSIDE,
     ONE_PAIR,
-    THREE,
     WAITING,
+    WITH_THE_OTHERS,
     LearningGaps,
     OnePair,
+    betting,
     distinguishing,
+    equal_models,
     kl,
     knowing,
     knowing_gaps,
     made_for,
     plan_of,
     sets_apart,
-    three_equal,
     waiting,
 )
 from parlai_humaneval.statistics.core.sequential import order_bets
@@ -51,9 +53,34 @@ def test_no_multiplier_gives_a_higher_bound_by_chance(better: float, equal: floa
     assert OnePair((1, 0, 0), better, equal).bound(cap) <= ONE_PAIR["0"][0].bound(cap) + 0.5
 
 
-def test_three_equal_models_need_more_than_by_change_of_measure() -> None:
-    """Guards the plane of differences: above the simple bound of three models, and below what four need by our rule."""
-    assert 2 * WALD < three_equal(*THREE, 1500) < 0.62 * plan_of(4)
+@pytest.mark.parametrize(("models", "ours"), [(3, 0.62 * plan_of(4)), (4, 0.73 * plan_of(4))])
+def test_equal_models_need_more_than_by_change_of_measure(models: int, ours: float) -> None:
+    """Guards the space of differences: above the simple bound of so many models, and below what our rule needs: for four
+    of which three are equal, and for four equal ones."""
+    assert (models - 1) * WALD < equal_models(models, *EQUAL[models], 1500, 30, 3.0) < ours
+
+
+def test_two_equal_models_have_the_same_bound_in_both_ways() -> None:
+    """Guards the size of the gaps between more than two models, which follows from that of two."""
+    directly = ONE_PAIR["0"][0].bound(round(CAP * plan_of(2)))
+    assert equal_models(2, ONE_PAIR["0"][0].better, ONE_PAIR["0"][0].equal, 810, 1, 0.5) == pytest.approx(
+        directly, abs=1
+    )
+
+
+def test_a_promise_that_knows_no_raters_costs_little() -> None:
+    """Guards bets on two equal models: above the bound of rules that know the shares to be normal, and below what our rule
+    needs (.715 of the plan)."""
+    assert ONE_PAIR["0"][0].bound(round(CAP * plan_of(2))) - 3 < betting(12) < 0.7 * plan_of(2)
+
+
+def test_risks_are_split_over_all_orders() -> None:
+    """Guards the bound of models in steps: five neighbors need more than if each alone had all of α, and less than if each
+    had a tenth of it."""
+    steps = -0.4 * np.arange(6)
+    lead = 1 / (1 + np.exp(-0.4)) - 0.5
+    alone, tenth = (kl(0.9, risk) * 2 * DRIFT**-2 * (0.05 / lead) ** 2 for risk in (ALPHA, ALPHA / 10))
+    assert 5 * alone < distinguishing(steps) < 5 * tenth
 
 
 def test_what_a_study_knows_saves_dialogues() -> None:
@@ -102,3 +129,12 @@ def test_the_three_goals_of_one_pair_cannot_be_reached_together() -> None:
     plan = plan_of(2)
     goals = [goal * plan - INSIDE - WAITING for _, goal in ONE_PAIR.values()]
     assert IN_ORDER.bound(round(CAP * plan)) > 1.01 * sum(np.array(IN_ORDER.weights) * goals)
+
+
+def test_equal_models_cost_more_than_the_goal_where_the_other_goals_are_reached() -> None:
+    """Guards the statement of the documentation: above the goal of .70 with the goals at ten and twenty points."""
+    plan = plan_of(2)
+    bound = WITH_THE_OTHERS.bound(round(CAP * plan)) + INSIDE + WAITING
+    for weight, (_, goal) in zip(WITH_THE_OTHERS.weights[1:], list(ONE_PAIR.values())[1:], strict=True):
+        bound -= weight * (goal * plan - INSIDE - WAITING)
+    assert bound > 0.79 * plan

@@ -121,7 +121,7 @@ class Estimate(Column):
 
 EVERY = "*"
 UNSEEN = ()
-"""Of a field that is published by other ones, or not at all."""
+"""For a field that is published through other fields, or not at all."""
 Name = Annotated[str, Column(table=EVERY)]
 """A column that says what the row is of, under the word that its name has everywhere."""
 Count = Annotated[int, Column()]

@@ -30,7 +30,7 @@ some six turns that are a little alike."""
 PRIOR_COUNT = 8.0  # So many workers that is worth
 PRIOR_LIKENESS = 0.3  # Expected correlation of the shares in two dialogues of one worker
 SMALLEST = 1e-200
-"""Where a capital is held, so that numbers stay what processors count quickly: nothing beside a stake of 1."""
+"""The smallest capital, so that processors can count quickly: negligible for a stake of 1."""
 LARGEST = 1e200
 
 

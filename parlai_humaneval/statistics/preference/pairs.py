@@ -138,7 +138,7 @@ def _kind(rows: pd.DataFrame) -> Objects:
 
 LEAD_A = cells.Estimate(kind="points", name="lead_a", ends="lead", of="lead")
 SCORE = cells.Estimate(kind="share", name="score_a", ends="score", end_labels=("From, superiority", "To, superiority"))
-"""Of two models of which one won: how far the first is ahead, and how often it does better, ties counting half."""
+"""For two models of which one won: how far the first is ahead, and how often it does better, ties counting half."""
 
 
 class DecidedPair(cells.Row):

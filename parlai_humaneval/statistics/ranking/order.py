@@ -144,7 +144,7 @@ BEST_SOURCE = "Romano & Wolf 2005; Canay, Romano & Shaikh 2017; sets of the best
 NO_INTERVAL = "no simultaneous interval: too few effective clusters, or they do not differ"
 DRAWS = 4_999
 EXACT_CLUSTERS = DRAWS.bit_length()
-"""Of up to so many there are fewer assignments of signs than draws, so that all are tried."""
+"""Up to this many, there are fewer assignments of signs than draws, so all are tried."""
 _CELLS = 4_000_000
 _SMALL = 1e-9
 

@@ -36,7 +36,7 @@ from parlai_humaneval.tables.schema import HUMAN
 
 Source = Literal["turns", "comparisons", "ratings", "segments"]
 Unit = Literal["share", "points", "z"]
-"""Of gaps: a share of 0 to 1, points of a rating scale, or standard deviations of a worker's ratings."""
+"""Unit of gaps: a share of 0 to 1, points of a rating scale, or standard deviations of a worker's ratings."""
 LEAST_ICC = 0.001
 """To plan with where the one seen is negative: the test stays the clustered one, and no gain is counted on."""
 

@@ -38,7 +38,7 @@ REGISTERING_S = 60.0
 
 SCREEN = "screen"
 TRIES_AGAIN = "try_again_s"
-"""Keys in what a page is told: a page of its own for this refusal, and after how many seconds it asks again by itself."""
+"""Keys of a refusal that the page reads: the refusal's page, and the seconds until it asks again by itself."""
 
 PASSING_S = 30.0
 """For so long a page asks again, whose worker finds no unit although the study says that there is one for them."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PHRASES = phrases(__file__)
 RETURN_THE_TASK = phrase("return the task")
-"""Each text that says so can be told to somebody else, too: see :func:`instead_of_returning`."""
+"""Every text that says so has a version for other crowds: see `instead_of_returning`."""
 TAKE_ANEW = phrase("return the task and take it again")
 OR_TAKE_ANEW = phrase(", or return the task and take it again")
 

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 
 THIRD_PARTY_SECONDS: dict[Show, float] = {"replay": 60 * ONE_DIALOGUE_MINUTES, "whole": 120, "turn": 40}
-"""Of an item, where no plan knows its technique's: a replay takes as long as the dialogue did, the others are assumed."""
+"""Seconds for an item, if no plan knows its technique's: a replay takes as long as the dialogue, the others are
+assumed."""
 OWN = "own"  # metric of replays: whatever the dialogue's own rater was asked
 
 

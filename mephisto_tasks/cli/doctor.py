@@ -49,7 +49,7 @@ LINES = (
     ("Raters", (PROVIDER,)),
     ("Models", ("Models",)),
 )
-"""What is told of what is right, and which of it stands together on a line."""
+"""Headings of the checks that passed, and the checks that share a line."""
 UNTOLD = ("Plain parlai", "Mephisto", "Node.js", "Privacy")  # Has a line only where it is not right
 MARKS = {"ok": "[green]ok[/green]", "warning": "[yellow]look[/yellow]", "error": "[red]wrong[/red]"}
 

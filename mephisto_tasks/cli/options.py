@@ -145,7 +145,7 @@ def _data_dir(context: click.Context, _: click.Parameter, value: str | None) -> 
 
 
 described = partial(options.described, data_dir={"callback": _data_dir})
-"""As of the other commands; which folder is meant by ``--data-dir``, this side knows."""
+"""Like that of the other commands; only this package can resolve the folder of ``--data-dir``."""
 
 
 def not_twice(options: Mapping[str, object], chosen: Sequence[str]) -> None:

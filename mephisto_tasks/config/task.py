@@ -362,7 +362,7 @@ def hydra_arguments(
 
 
 _MUST_BE_SAID = ("requester_name", "block_qualification")
-"""By whoever launches; the other is declared by Mephisto as text that may be missing, not as None."""
+"""Set by the launching researcher; Mephisto declares the other one as text that may be missing, not as None."""
 
 
 def _default(value: Any) -> Any:

@@ -19,7 +19,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted
 
 By = Literal["terminal", "page", "launch"]
-"""Who gives an order: a command, the page of ``watch``, or a second launch of the same task."""
+"""The source of an order: a command, the page of ``watch``, or a second launch of the same task."""
 
 
 class _Order(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):

@@ -117,7 +117,8 @@ class Door(_Part):
     """Visitors. Counts of this launch."""
 
     came: int = 0
-    """Registrations; a reload is none, and who is turned away is one at every try. Who waits for a place is one."""
+    """Registrations. A reload does not count, each try of a rejected visitor does, and so does a visitor who waits for
+    a place."""
     let_in: int = 0
     waited: int = 0  # workers who were told that the study is full (``max_concurrent``)
     turned_away: dict[str, int] = Field(default_factory=dict)  # kind of reason, such as ``practice_failed`` → how often

@@ -274,8 +274,8 @@ class AccountSettings(BaseModel, use_attribute_docstrings=True):
     requester_name: str = Field(default="", examples=["my_lab"])
     """Account that launches on the crowd's site, and pays. `parlai-humaneval requester add` registers it."""
     bonus_budget: float = Field(default=0, ge=0)
-    """Budget for bonuses, included in the total of a launch. You agree to it before anything is spent, so bonuses are
-    no surprise."""
+    """Budget for bonuses, included in the total of a launch. You agree to it before anything is spent, so bonuses come
+    as no surprise."""
 
 
 def cents_of(name: str, value: object, site: str) -> int:

@@ -23,7 +23,7 @@ from parlai_humaneval._util.plugins import load_plugins
 from parlai_humaneval.statistics.core.formatting import counted
 
 FOLDERS = ("local", "panels", "invitations", "prolific", "mturk")
-"""Of this package, in the order in which they are shown; the first of a provider type answers for old runs of it."""
+"""Crowds of this package, in display order; the first of a provider type answers for old runs of it."""
 T = TypeVar("T")
 _registered: list[Crowd] = []
 

@@ -117,7 +117,7 @@ class Pay(_Part):
     paid: float  # of it, as the ledger says
     written: float = 0.0  # of it, into files for panels or for who pays by hand, and not known to be paid
     owed_in_sandbox: float = 0.0
-    """Of what is owed, for units at sites for trials, where no real money is spent; and what is paid of that."""
+    """Part of ``owed`` for units at sites for trials, where no real money is spent; and the paid part of that."""
     paid_in_sandbox: float = 0.0
     to_spend: float | None  # rewards of units that are still to be done; None where it is not known how many
     currency: str = DOLLARS

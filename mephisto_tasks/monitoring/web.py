@@ -120,7 +120,7 @@ ORDER_HEADER = "X-Parlai-Humaneval"
 """A page of another site cannot send it without being asked whether it may, which it may not."""
 MAX_ORDER = 16 * 1024
 ORDER_KEYS = {"kind", "models", "setting", "number", "model"}
-"""What the page may say of an order; who gave it, and when, it may not."""
+"""Fields of an order that the page may set; it may not set the source and the time."""
 AGREED = "agreed"  # beside them: the words that were agreed to
 _ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 

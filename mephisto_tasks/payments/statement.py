@@ -97,7 +97,8 @@ class Books:
     terms: Terms
     dues: list[Due]
     payments: list[Payment]
-    """Of the ledger, those that the site says are paid as confirmed; it is told so when something is sent."""
+    """Payments of the ledger, with those that the site lists as paid marked as confirmed; they are recorded with the
+    next sending."""
     accounts: list[Account]
 
     @cached_property

@@ -295,7 +295,7 @@ def judging_files(data_dir: Path, person: ErasurePlan) -> Iterator[tuple[Path, A
 _IMAGES = frozenset({"images", "human_images"})
 _DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
 _WORDS = frozenset({"reason", "written", "message", "feedback", "note", "withdrawn", "topic", "opinion"})
-"""Keys of what people and models say, beside those that end with “text”."""
+"""Keys of texts by people and models, in addition to those that end with “text”."""
 
 
 def _blanked(data: Any, person: ErasurePlan, inside: bool = False) -> Any:

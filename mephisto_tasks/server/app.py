@@ -31,10 +31,10 @@ _LONGEST_PAUSE_S = 5.0
 _ALIVE_S = 20.0  # How long a websocket may be open before it says for whom it speaks
 _FLOOD_S = 0.5  # How long a connection on which too much came is read until it is closed
 _HARD_LIMIT = 4 * packets.MAX_BODY
-"""aiohttp cuts the line here without a word; between ``MAX_BODY`` and this a page is told why."""
+"""aiohttp cuts the connection here without a word; between ``MAX_BODY`` and this, the page gets a reason."""
 
 UNKNOWN = "unknown"
-"""Why a page is not admitted whose agent nobody here has heard of: it may be of an earlier launch, and register anew."""
+"""Why a page is not admitted whose agent is unknown here: it may be of an earlier launch, and register again."""
 PHRASES = phrases(__file__)
 NOT_ADMITTED = PHRASES["not_admitted"]
 TOO_LONG = f"That message is longer than {packets.MAX_BODY // 1024} kB and was not accepted."

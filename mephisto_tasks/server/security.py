@@ -35,7 +35,7 @@ STRANGERS_BURST = 50.0
 """Packets on a connection that has not said for whom it speaks: the first that a page sends does."""
 ANSWERS_PER_SECOND = 50.0
 ANSWER_BURST = 100.0
-"""Of one page: each is checked and stored, which takes some milliseconds. Those beyond wait for their turn."""
+"""For one page: each answer is checked and stored, which takes some milliseconds. Those beyond wait for their turn."""
 ALL_ANSWERS_PER_SECOND = 300.0
 ALL_ANSWERS_BURST = 300.0  # Of all pages: beyond, those wait that send the most
 LONG = 8192  # Letters that cost as much as one more answer
@@ -118,7 +118,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 REQUESTS_PER_SECOND = 10.0
 REQUEST_BURST = 1000.0
-"""Of one address. Behind one may be a whole class that begins at the same minute: each of its pages sends a handful."""
+"""For one address. Behind one may be a whole class that begins at the same minute: each of its pages sends a
+handful."""
 MOST_ADDRESSES = 20_000  # So many are remembered; those unseen for longest are forgotten first.
 IPV6_NETWORK = 64
 """The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
@@ -281,7 +282,7 @@ def _cookie(request: web.Request) -> str | None:
 LONGEST = 2000  # Letters of one report
 OF_ALL_PER_SECOND = 1.0
 OF_ALL_BURST = 30.0
-"""Of all pages together: a fault of the page itself shows on each of them, and a few reports tell of it."""
+"""For all pages together: a fault of the page itself shows on each of them, and a few reports suffice."""
 WAITING = 30  # Most reports that wait to be written, where a terminal stands still or a disk is slow
 TOO_MANY_ERRORS = "Too many errors were reported, so this one was not recorded."
 NOT_OF_A_PAGE = "To report an error, a page must take part in the study and send its agent's token."

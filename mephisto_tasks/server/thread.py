@@ -26,7 +26,8 @@ UNREAD_S = 30.0  # How long what was sent may stay unread; Linux then ends the c
 MOST_OF_ADDRESS = 2000  # Connections of one address: a school may be behind it, whose pages have two or three each
 BYTES_PER_SECOND = 128 * 1024.0
 BYTES_BURST = 256 * 1024.0
-"""Of one connection. Whoever sends more is read more slowly: pings, and pieces of messages, are counted nowhere else."""
+"""For one connection. Connections that send more are read more slowly: pings, and pieces of messages, are counted
+nowhere else."""
 FILES_WANTED = 65_536
 FILES_KEPT = 256  # Of those that the process may open, so many are never given to connections
 LONGEST_ADDRESS = 1 << 16

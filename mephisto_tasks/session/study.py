@@ -102,7 +102,7 @@ def filled(text: str, words: UnitWords, pay: str = "", *, is_paid: bool = True, 
 
 
 LITTLE = 0.2
-"""Of a fixed plan for one pair; two models that are twice the margin apart take about as much, as simulated."""
+"""Part of a fixed plan for one pair; two models that are twice the margin apart take about as much in simulations."""
 
 
 def why_decided(models: Collection[str], standing: StoppingStatus) -> str | None:
@@ -218,8 +218,8 @@ class HeldUnit(ABC, Generic[P]):
 
 
 Availability = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
-"""Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves; not until a model's
-server is back."""
+"""Whether a worker can begin: now; not while their other page is open; never again; not until somebody leaves; not
+until a model's server is back."""
 
 
 def groups_of(asked: Mapping[Cell, int], most: Mapping[Cell, int]) -> list[Group]:
@@ -265,7 +265,7 @@ class Study(StudyState, ABC):
     left: dict[str, CutOff] = field(default_factory=dict)
     """Worker → their unit that was cut off, with which they go on as long as it is not given to somebody else."""
     strangers: set[str] = field(default_factory=set)
-    """Workers who came last with a browser that was never theirs: they begin anew, and see nothing of what was left."""
+    """Workers who came last with a browser that was never theirs: they start over, and see no earlier work."""
     simulated: set[str] = field(default_factory=set)
     """Names of workers, who will come next, that are programs and no people. Only who launches can say so."""
     shown: dict[str, str] = field(default_factory=dict)  # the model of every reply or line while it is on a page

@@ -97,7 +97,7 @@ def plain_logs() -> Iterator[None]:
 
 LINE_S = 10.0
 _shown: list[Status] = []
-"""What moves on the terminal now; a bar beside it would be written over."""
+"""Status lines now moving on the terminal; another bar would be overwritten."""
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from parlai_humaneval.schema.records import ReplayedRating
 
 ALL_PAIRINGS = 5_000  # Up to so many pairings of two models, all of them are items
 SPARE = 4
-"""Of more than that, so many times as many as are wanted: a worker who has met most dialogues should find some still."""
+"""This many times as many as wanted, so that workers who have met most dialogues still find some."""
 
 Judged = Literal["first", "second", "random"]
 Pairing = Literal["auto", "same_start", "any", "given"]

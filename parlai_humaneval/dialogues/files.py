@@ -317,7 +317,7 @@ SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of 
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
 Entities = Mapping[str, str] | str | None
-"""Who the speakers are: speaker → a model's name or ``human``; one name for both; or whatever the file says."""
+"""The speakers: speaker → a model's name or ``human``; one name for both; or as in the file."""
 
 
 def load_dialogues(

@@ -29,7 +29,7 @@ HARMLESS = (
 """Names and ordinary words that the list would flag: found by running it over an English dictionary of 104,000 words."""
 
 _EDGES = ".,:;?\"'“”‘’…()"
-"""Punctuation around a word that never stands for a letter (as “$” and “!” may)."""
+"""Punctuation around a word that never represents a letter (as “$” and “!” may)."""
 
 _lock = threading.Lock()
 

@@ -29,7 +29,7 @@ MAX_SIDE = 2048  # pixels; larger pictures are made smaller
 KEPT_BYTES = 2_000_000  # as it is kept
 QUALITIES = (90, 75, 60)
 WAITING_BYTES = 100_000_000
-"""Of uploads that no message has come for yet; the oldest go first."""
+"""Limit on uploads that no message has used yet; the oldest are dropped first."""
 
 TOO_LARGE = phrase("That picture is larger than 10 MB. Please choose a smaller one.")
 TOO_MANY_PIXELS = phrase("That picture has more than 25 million pixels. Please choose a smaller one.")

@@ -338,7 +338,7 @@ REPLACEMENTS: dict[MaskKind, str] = {
 }
 
 ECHO_WORDS = 8
-"""So many words in a row that stand in the instructions as well are no chance: an echo."""
+"""This many words in a row that are also in the instructions cannot be chance: an echo."""
 SHORTEST_PROMPT = 5
 """Instructions of fewer words are never looked for; those of fewer than :data:`ECHO_WORDS` only as a whole."""
 

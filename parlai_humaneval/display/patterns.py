@@ -26,7 +26,7 @@ from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.text import UNSPACED, folded, is_unspaced, unspaced_runs
 
 STEM, SHORT_STEM = 6, 4
-"""So many first letters of a word are looked for before a phrase is; the short one for words with any ending."""
+"""Initial letters of a word to look for before the whole phrase; the short one for words with any ending."""
 
 _TOKEN = re.compile(r"\s+|[()\[\]<>|{}]|…|[^\s()\[\]<>|{}…]+")
 _CLOSING = {"(": ")", "[": "]"}
@@ -57,7 +57,7 @@ class Part(NamedTuple):
 
 
 ListsRead = dict[tuple[bool, str, str], Part]
-"""Of the lists of a language, by whether the phrase is unspaced, the name, and what stands before each item."""
+"""Lists of a language, by whether the phrase is unspaced, the name, and the text before each item."""
 
 
 @dataclass(frozen=True)

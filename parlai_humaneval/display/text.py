@@ -71,8 +71,8 @@ UNSPACED = (
 
 NO_LETTER_BEFORE = rf"(?<!(?-i:[^\W{UNSPACED}]))"
 NO_LETTER_AFTER = rf"(?!(?-i:[^\W{UNSPACED}]))"
-"""The ends of a word that is written with spaces around it, or beside characters that are written without: these have no
-case, and to make a pattern that ignores it Python would look at each of a hundred thousand."""
+"""The ends of a word that has spaces around it, or characters written without spaces: these have no case, and to make a
+pattern that ignores case, Python would check a hundred thousand of them."""
 
 _SCRIPTS = frozenset(
     ["LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH", "HALFWIDTH", "IDEOGRAPHIC"]

@@ -41,7 +41,7 @@ class LanguageWords(BaseModel, extra="forbid"):
     """The words of one language."""
 
     variants: str = ""
-    """Characters that stand for the same, in groups: “为為 个個”."""
+    """Equivalent characters, in groups: “为為 个個”."""
     lists: dict[str, list[str]] = Field(default_factory=dict)
     """Parts of phrases, which others take in as ``{name}``."""
     talk: list[Entry] = Field(default_factory=list)
@@ -53,9 +53,9 @@ class LanguageWords(BaseModel, extra="forbid"):
     origins: list[Entry] = Field(default_factory=list)
     """How a speaker gives its ``{maker}``."""
     labels: list[Entry] = Field(default_factory=list)
-    """What stands before a line that a program wrote: “Assistant”."""
+    """Labels before a line that a program wrote: “Assistant”."""
     human_labels: list[Entry] = Field(default_factory=list)
-    """What stands before a line of the person who talks to it: “User”."""
+    """Labels before a line of the person who talks to the program: “User”."""
 
     def letters(self) -> dict[str, str]:
         return {character: group for group in self.variants.split() for character in group}

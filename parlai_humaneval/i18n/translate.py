@@ -23,7 +23,7 @@ from typing import Any, Literal
 from parlai_humaneval._util.errors import DataError, Problem
 
 PLACE = re.compile(r"\{(\w+)\}")
-"""Where a value stands in a text."""
+"""A placeholder in a text."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def best(wanted: Collection[str], offered: Mapping[str, Language]) -> Language:
 
 
 MOST_REMEMBERED = 10_000
-"""Workers whose language is known; of more, those who came first are spoken to as if they came anew."""
+"""Workers whose language is remembered; beyond this, the earliest are treated as new."""
 
 
 @dataclass

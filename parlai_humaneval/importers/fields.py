@@ -17,8 +17,8 @@ from parlai_humaneval.tables.schema import TIE
 
 Data = dict[str, Any]
 PLACE = "@"
-"""Where a row keeps the ``path``, ``folder`` and ``file`` that it stands in, its ``place`` there from 0, its name ``row``,
-and the number of the ``element`` that it holds."""
+"""The key under which a row keeps its ``path``, ``folder`` and ``file``, its ``place`` there from 0, its name ``row``,
+and the number of its ``element``."""
 _BRACES = re.compile(r"\{([^{}]+)\}")
 _PAIR = re.compile(r"(?<=.)~(?=.)")
 _SCALE = re.compile(r"scale_(\d+)")  # How Potato names the points of a scale

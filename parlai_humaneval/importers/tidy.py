@@ -35,7 +35,7 @@ from parlai_humaneval.tables.files import Checked, all_faults, checked, settled,
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
 SINGLE = 10
-"""So many bad rows may be slips, even where they are most of a short file."""
+"""Up to this many bad rows may be slips, even if they are most of a short file."""
 _ROW = re.compile(r" in rows? [\d, ]*\d")
 
 

@@ -24,7 +24,7 @@ from parlai_humaneval.techniques.questions import CRITERIA
 
 AUTO = "auto"
 ANSWERS: Mapping[TableName, tuple[str, str]] = {"ratings": ("criterion", "value"), "comparisons": ("metric", "winner")}
-"""Of the tables that may have a column for each criterion: what names it, and what holds its answers."""
+"""For tables that may have a column per criterion: the column of names, and the column of answers."""
 ALONE = "answers without another answer that fits the table"
 BETWEEN = " | "
 _SEPARATORS = (BETWEEN, "__", ":", "/", ".", "_", " ", "-")

@@ -22,7 +22,7 @@ from parlai_humaneval.models.zoo.secrets import key_trouble
 from parlai_humaneval.schema.judge_answers import AnswerFormat
 
 MOST_TOKENS = 512
-"""Of an answer, where the model's entry sets no limit: a judge that explains itself at length costs money."""
+"""Limit on an answer, if the model's entry sets none: a judge that explains itself at length costs money."""
 PER_PRICE = 1000
 _PLACE_OPTIONS = """
     base_url url api_key_env authorization_env request_timeout_s request_retries connect_retries concurrency stream

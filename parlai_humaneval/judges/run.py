@@ -22,7 +22,7 @@ from parlai_humaneval.schema.judge_answers import JudgeAnswer, Outcome
 from parlai_humaneval.schema.records import GivenAnswer, ImageRecord, ReplyInfo
 
 MOST_FAILURES = 5
-"""So many questions in a row without a reply, and no more are asked: the model is gone, or its key is wrong."""
+"""Stop after this many questions in a row without a reply: the model is gone, or its key is wrong."""
 OUTAGE_S = 30.0
 """So long it is waited for a server, unless its entry says otherwise: the next run goes on."""
 STOPPED = Literal["budget", "failed"]

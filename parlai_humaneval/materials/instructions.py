@@ -176,7 +176,7 @@ def load_practice(path: Path, metric: str) -> Practice:
 
 
 FLAGS: Mapping[str, str] = read_yaml(packaged("instruction_flags.yaml"))
-"""What a line can be made to depend on, with what it stands for."""
+"""Conditions that a line can depend on, with their meanings."""
 
 
 CONDITIONS = ("when", "unless")  # Keys that say when something holds

@@ -302,7 +302,7 @@ def percent(share: float | None) -> str:
 
 
 _FILLED = (" \n", "\ue000\ue001")
-"""In what is filled in, blanks and line ends stand for themselves: only the template's own text is folded."""
+"""Protects blanks and line ends in inserted values: only the template's own text is folded."""
 
 
 @cache

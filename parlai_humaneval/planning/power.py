@@ -24,7 +24,7 @@ MAX_EXACT = 50_000  # Beyond it the binomial test's power is that of the normal 
 Variance = Literal["both", "null"]
 LEAST_CLUSTERS = 3  # Of fewer no test by cluster is made
 EXACT_CLUSTERS = 12
-"""Of so few all assignments of signs are tried, and what is exactly as far as the data counts in full."""
+"""With at most this many, all assignments of signs are tried, and exact numbers count in full."""
 _NODES = 400  # Values by which a mean over a distribution is taken
 
 

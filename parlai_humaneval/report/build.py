@@ -164,7 +164,7 @@ def _flag(row: Mapping[Any, Any], name: str) -> bool:
 
 
 NAMED = 4
-"""Of more models only the number is told."""
+"""With more models, only their number is named."""
 
 
 def build_report(

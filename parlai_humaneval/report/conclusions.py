@@ -61,7 +61,7 @@ def winner_words(pairs: Sequence[PairLine]) -> str:
 
 HOLM = "Holm's correction over the pairs"
 NAMED_TOGETHER = 6
-"""As many models are named that cannot be told from the best."""
+"""The most models to name that are tied with the best."""
 
 
 def best_of_pairs(

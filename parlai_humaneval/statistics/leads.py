@@ -91,7 +91,7 @@ def _tests(group: ComparisonGroup, level: float, asked_alone: bool) -> list[Turn
 
 
 def place_effect(group: ComparisonGroup, level: float = 0.95) -> Result | None:
-    """How much more often the reply shown first is chosen than the others; None where there is but one place."""
+    """Position bias: how much more often the reply shown first is chosen; None with a single position."""
     several = group.kind != "single" and group.turns.by_position.shape[1] > 1
     return first_place(group.turns, level=level) if several else None
 
@@ -113,7 +113,7 @@ def _gap_by_order(group: ComparisonGroup, test: TurnTest, effect: Result | None,
 
 
 def places_alike(result: Result) -> Result:
-    """``result``, which says of itself that all positions count equally in it."""
+    """Add the note to ``result`` that all positions count equally in it."""
     return result.but(method=f"{result.method}, {paired.METHOD}", source=f"{result.source}; {paired.SOURCE}")
 
 
@@ -182,7 +182,7 @@ class Lead:
     paper: Result | None = None
 
     def p_decides(self, alpha: float = ALPHA) -> float | None:
-        """The p that a report goes by; None where it tells of no difference of the two."""
+        """The p that decides in a report; None if the report names no difference of the two."""
         if len(self.models) == 2 and self.told.estimate is None:
             return None
         return deciding(self.paper if len(self.models) == 2 else None, self.told, alpha)[0]
@@ -222,7 +222,7 @@ def leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
 
 
 def turn_leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
-    """The tests of turns by shares alone, also where one ranking leads, or strengths do."""
+    """The tests of turns by shares alone, even if one ranking or strengths lead the report."""
     return [lead for groups in _families(tables, every=True) for lead in _by_shares(groups, baseline)]
 
 

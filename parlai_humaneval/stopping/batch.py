@@ -367,7 +367,7 @@ _NOTHING = {
     "ended": np.inf,
     "_likely": False,
 }
-"""Tables of the workers who are held, studies × workers (and × dialogues, or pairs) → what stands where nothing is known."""
+"""Tables of the held workers, studies × workers (and × dialogues, or pairs) → the value for unknown cells."""
 
 
 class Studies:

@@ -66,7 +66,8 @@ def pairs_of(models: int) -> Pairs:
 
 FILLINGS = 2  # Ways in which what a worker left unanswered is filled: even, and by their own mean so far
 PRIOR_DIALOGUES = 2.0
-"""So many drawn dialogues a mean of two models against a third begins with, so that the first ones do not sway it."""
+"""The prior weight, in drawn dialogues, of a mean of two models against a third, so that early dialogues do not sway
+it."""
 
 
 ORDER_KINDS = ("direct", "pooled", "indirect", "wide")

@@ -203,7 +203,7 @@ def why_refused(changes: Sequence[Change]) -> str:
     said = ", ".join(map(str, changes))
     if all(change.name == "max_dialogues" for change in changes):
         return f"the cap of a study can only be raised: {said}"
-    return f"the rule of a study cannot change once it has begun, as its error rates would no longer hold: {said}"
+    return f"the rule of a study cannot change once it has begun, because its error rates would no longer hold: {said}"
 
 
 class RuleChanged(HumanevalError, ValueError):

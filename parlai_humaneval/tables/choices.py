@@ -21,8 +21,8 @@ from parlai_humaneval.techniques.registry import picking, with_trait
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
 MOST_SETS = 20
-"""Of more sets of models that stood side by side, as where 8 of 30 are drawn for each dialogue, all turns of a question
-are one group: each set would have a dialogue or two."""
+"""With more sets of models shown together, as if 8 of 30 are drawn for each dialogue, all turns of a question are one
+group: each set would have a dialogue or two."""
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 _ANSWERS = ["selected", "continued", "written", "seconds", "complete", "ticks", "tick_choices", "tick_problems"]

@@ -196,7 +196,7 @@ Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]
 
 _OURS = re.compile(rb"# Tables of an? (human|automatic|partly automatic) evaluation of dialogue models")
-"""First line of the README beside tables."""
+"""First line of the README next to tables."""
 
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
 STOPPING = "sequential.jsonl"  # The logs of studies that stop once they reach a decision, beside their tables

@@ -88,7 +88,7 @@ JUDGE_COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         *_columns("judgements_by_judges", "others"),
     ),
 }
-"""Columns that the tables of judges have besides, which stand in a folder of their own."""
+"""Additional columns of judges' tables, which are in a separate folder."""
 
 STUDY = ("technique", "setting", "metric")  # Columns that say of which study a row is
 KEYS: Mapping[TableName, tuple[str, ...]] = {name: tuple(COLUMNS_FILE[name]["key"]) for name in TABLE_NAMES}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from parlai_humaneval.schema.wire import Markup
 
 Kind = Literal["rater", "own", "judge"]
-"""Who answered: a rater; the rater who held a dialogue that another one rates once more; a model that judges."""
+"""The source of an answer: a rater; the rater who held a dialogue that another one rates again; a judge."""
 
 
 class Said(TypedDict, total=False):

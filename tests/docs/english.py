@@ -88,10 +88,16 @@ def _strings(file: Path) -> Iterator[str]:
 
 
 def _docstrings(file: Path) -> Iterator[str]:
-    """Paragraphs of the docstrings of a module and of all its classes, methods and functions."""
+    """Paragraphs of the docstrings of a module, and of all its classes, methods, functions, fields and constants."""
     for node in ast.walk(_tree(file)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from re.split(r"\n\s*\n", re.sub(r"(:\w+:)?`+[^`]*`+", "`x`", ast.get_docstring(node) or ""))
+        body = getattr(node, "body", None)
+        for each in body if isinstance(body, list) else ():
+            if (
+                isinstance(each, ast.Expr)
+                and isinstance(each.value, ast.Constant)
+                and isinstance(each.value.value, str)
+            ):
+                yield from re.split(r"\n\s*\n", re.sub(r"(:\w+:)?`+[^`]*`+", "`x`", each.value.value))
 
 
 def _configs(file: Path) -> Iterator[str]:

@@ -45,13 +45,15 @@ class A:
         """This method is read anew every time."""
         def c() -> None:
             """This function is read anew, but ``anew`` is code."""
+B = 1
+"""This constant is read anew every time."""
 ''',
         "utf-8",
     )
     monkeypatch.setattr(english, "REPOSITORY", tmp_path)
     monkeypatch.setattr(english, "prose", list)
     monkeypatch.setattr(english, "docstrings", english.docstrings.__wrapped__)
-    kinds = ("class", "function", "method", "module")
+    kinds = ("class", "constant", "function", "method", "module")
     ends = {kind: ", but `x` is code." if kind == "function" else " every time." for kind in kinds}
     assert english.breaches() == {f"plain words: This {kind} is read [anew]{ends[kind]}" for kind in kinds}
 

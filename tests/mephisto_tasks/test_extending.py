@@ -166,7 +166,7 @@ def test_no_name_is_given_twice() -> None:
     for taken in ("turns", "facts", "longest_replies"):
         with pytest.raises(ValueError, match=f"already has a key '{taken}'"):
             catalogue.register_section(taken, "mine")
-    with pytest.raises(ValueError, match="'holm' already"):
+    with pytest.raises(ValueError, match="'holm' is already taken"):
         analysis.register_statistic("holm", "mine")
 
 

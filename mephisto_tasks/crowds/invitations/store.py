@@ -120,7 +120,7 @@ def _shown(text: str) -> str:
 FILE = "invitations.db"
 CLOCK_SLACK_S = 300.0  # clocks are set right by so much now and then
 LINGERING_S = 2 * 60 * 60.0
-"""Who has come in time may reload the page for so long after the link has expired: nobody loses what they have begun."""
+"""People who came in time may reload the page for this long after the link has expired, so nobody loses work."""
 
 _COLUMNS = "invitation_id, name, email, worker, seats, created, expires, revoked"
 _WITH_GUESTS = (

@@ -38,7 +38,8 @@ GONE = "AWS.MechanicalTurk.HITDoesNotExist"
 MADE_ALREADY = ("AWS.MechanicalTurk.HITAlreadyExists", "AWS.MechanicalTurk.DuplicateRequest")
 
 State = Literal["open", "taken", "submitted", "over"]
-"""Of a HIT for one worker: anybody may accept it; a worker has it; it was handed in; nobody can have it any more."""
+"""States of a HIT for one worker: anybody may accept it; a worker has it; it was submitted; nobody can accept it any
+more."""
 
 
 def study_mark(db_root: str, task_name: str) -> str:

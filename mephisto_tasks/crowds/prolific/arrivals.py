@@ -51,7 +51,7 @@ ASKED_AGAIN_S = 30.0  # for a key that is not among those known, at most so ofte
 PHRASES = phrases(__file__)
 NOT_SIGNED = PHRASES["not_signed"]
 _SHA256 = bytes.fromhex("3031300d060960864801650304020105000420")
-"""What stands before the digest in a PKCS #1 v1.5 signature."""
+"""The prefix of the digest in a PKCS #1 v1.5 signature."""
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Hooks:
         self._secret = self._subscription = ""
         self._beginning = f"{hashlib.sha256(whose.encode()).hexdigest()[:12]}-"
         self.path = f"/hooks/{self._beginning}{secrets.token_urlsafe(16)}"
-        """Of the raters' server; nobody else knows it."""
+        """Secret of the raters' server; nobody else knows it."""
         self.nudge: Callable[[], None] = lambda: None  # looks at Prolific at once
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -212,7 +212,7 @@ class Endings:
     def __init__(self, client: Prolific, store: ProlificStore, task_name: str) -> None:
         self._client, self._store, self._task_name = client, store, task_name
         self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        """By submission: a rater's thread and the one that asks again must not ask for different things."""
+        """One lock per submission: a rater's thread and the retrying thread must not request different things."""
 
     def promise(self, session: str, study_id: str) -> None:
         """The work is done: it is completed in a while, should its rater just leave."""

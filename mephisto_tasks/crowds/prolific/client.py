@@ -150,10 +150,10 @@ BASE = "https://api.prolific.com/api/v1/"
 BASE_ENV = "PROLIFIC_API"
 PAYS = re.compile(r"bulk-bonus-payments/[^/]+/pay/?$")  # the request that charges each time it is sent
 HOOK_SECRET = "X-Hook-Secret"
-"""A header that stands in the answer to whoever subscribes: it is put into what :meth:`Prolific.post` returns."""
+"""A header in the answer to a subscription, which `Prolific.post` adds to its result."""
 READINGS = 3  # so often at most is a list read that changes while it is read
 _writing: defaultdict[bytes, threading.Lock] = defaultdict(threading.Lock)
-"""By a digest of the token: Prolific wants one write at a time."""
+"""Locks by a digest of the token: Prolific wants one write at a time."""
 
 
 @dataclass(frozen=True)

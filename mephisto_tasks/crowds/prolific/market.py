@@ -43,8 +43,8 @@ SURE_AFTER = 2  # readings in a row that must say that a submission is over, bef
 AT_WORK = (statuses.RESERVED, statuses.ACTIVE)
 GONE = (statuses.RETURNED, statuses.TIMED_OUT)
 DONE_WITH = ("complete", "timed_out", "moved")
-"""Visits whose place on Prolific needs no unit any more. That of who was turned away counts until Prolific knows it: after
-a screen-out it is free there, and otherwise it stays taken."""
+"""Visits whose place on Prolific needs no unit any more. The place of a rejected participant counts until Prolific has
+been told: after a screen-out the place is free, otherwise it stays taken."""
 PAUSED_THERE = "The study was paused or stopped on Prolific itself. Start it again there, or launch again"
 
 AGREED_USED_UP = (

@@ -119,7 +119,7 @@ class ProlificStore:
 COMPLETE, BY_HAND, NO_CONSENT = "complete", "by_hand", "no_consent"
 TURNED_AWAY, SCREENED_OUT = "turned_away", "screened_out"
 """Kinds of completion codes. All but :data:`BY_HAND` are used by our server and never reach a browser; that one is for when
-Prolific does not answer. Who is turned away is asked to return; who is screened out is paid at once."""
+Prolific does not answer. Participants who are turned away are asked to return; those screened out are paid at once."""
 LISTED_LATE_S = 3.0  # a study may be made, and not listed yet
 SCREEN_OUT_FEATURE, SIGNED_FEATURE = "fixed screen-out payments", "signed links"
 

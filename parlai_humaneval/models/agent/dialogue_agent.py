@@ -24,7 +24,7 @@ from parlai_humaneval.display.text import without_thoughts
 
 Speaker = Literal["human", "bot"]
 Line = tuple[Speaker, str]
-"""Who spoke, seen from the Bot Speaker, and what."""
+"""The speaker, from the Bot Speaker's point of view, and the text."""
 
 UseReply = Literal["label", "model", "none"]
 """What a dialogue goes on with: the right answer where there is one, the agent's own, or none. TorchAgent's words."""

@@ -45,7 +45,7 @@ AGENT_HOMES: Mapping[str, str] = {
 }
 """Name under ``parlai_humaneval.agents``, which ParlAI users type and saved options hold → module."""
 BASES = ("dialogue_agent",)
-"""Modules of base classes for agents of one's own, which are no models by themselves."""
+"""Modules of base classes for custom agents; these are not models."""
 AGENT_MODULES: Mapping[str, str] = {name: module for name, module in AGENT_HOMES.items() if name not in BASES}
 
 

@@ -124,7 +124,7 @@ class OutsideAgent(dialogue_agent.DialogueAgent):
 
     patience_s: float | None = None
     strips_thinking = True
-    """Whether the thoughts in a reply are no part of what the agent says; the record has them in any case."""
+    """Whether thoughts are removed from the agent's reply; the record has them in any case."""
 
     OPTIONS = "outside"
     KNOWN: ClassVar[Mapping[str, Mapping[str, Any]]] = {"concurrency": {"default": CONCURRENCY}}

@@ -181,7 +181,7 @@ class JoinedFormat(PromptFormat):
 
 
 SystemRole = Literal["system", "developer", "user"]
-"""Who tells the model how to behave; ``user`` is for servers and templates that know no such role."""
+"""The role that instructs the model; ``user`` is for servers and templates that know no such role."""
 
 
 Content = str | list[dict[str, Any]]

@@ -31,7 +31,7 @@ NEARLY_BEST = 0.85
 
 
 WEIGHT_OF_PHRASES = 0.4
-"""What all words and pairs of words count beside the stems of content words alone, which are rarer."""
+"""Weight of words and pairs of words relative to the stems of content words alone, which are rarer."""
 
 _stem = lru_cache(maxsize=None)(module_alone("nltk.stem.porter").PorterStemmer().stem)
 _STOP_WORDS = module_alone("sklearn.feature_extraction._stop_words").ENGLISH_STOP_WORDS

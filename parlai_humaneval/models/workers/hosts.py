@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 DEADLY = 3
 """Processes that may end at the same question, or while they load, before that is held to be the reason."""
 RESTARTS = 5
-"""How often a process is started anew, one that answered something in between not counted."""
+"""How often a process is restarted; a process that answered in between is not counted."""
 LONGEST_PAUSE_S = 30.0
 END_S = 10.0
 
@@ -75,7 +75,7 @@ class Hosts:
         self._starting: list[threading.Thread] = []
         self._places = number
         self._serving = 0
-        """Places whose process is there, and free or at work; those of the others are just being started anew."""
+        """Slots whose process is running, and free or at work; the others are being restarted."""
         self._trouble = ""
         self._blamed: dict[str, int] = {}
 

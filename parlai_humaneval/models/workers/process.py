@@ -42,7 +42,7 @@ class HostGone(RuntimeError):
 logger = logging.getLogger(__name__)
 
 MOST_CONVERSATIONS = 1000
-"""Histories that are kept; the conversation that was silent for longest is forgotten, and heard anew if it goes on."""
+"""Histories to keep; the longest silent conversation is forgotten, and read again if it continues."""
 TOLD_OPTIONS = ("add_special_tokens", "batchsize", "concurrency")
 
 

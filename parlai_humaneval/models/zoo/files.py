@@ -19,7 +19,7 @@ from parlai_humaneval.models.agent.names import as_sentence, needs_local_package
 from parlai_humaneval.models.zoo.entries import PACKAGE, ModelSpec, ZooError
 
 FOLDER_OPTION = "zoo_folder"
-"""Where an agent's options name the folder of its zoo file. It is no option of the zoo file itself."""
+"""Where an agent's options name the folder of its zoo file. The zoo file itself does not have it."""
 Lacks = Callable[[Mapping[str, Any], Path], list[str]]
 """What agents may offer as ``lacks``: from options and the zoo file's folder to what this machine lacks, in sentences."""
 

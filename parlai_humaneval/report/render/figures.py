@@ -39,7 +39,7 @@ PRINT = Colours(
     "#ffffff",
     ("#0072b2", "#d55e00", "#00855f", "#b8578f", "#3d94c9", "#b87a00", "#1b1f23", "#6f6f6f"),
 )
-"""The page's light colours, for figures that stand alone."""
+"""The page's light colours, for separate figures."""
 
 _PROPERTIES = {INK: "--ink", MUTED: "--muted", PAPER: "--paper"} | {
     colour: f"--line-{number}" for number, colour in enumerate(LINES, start=1)
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _LEFT_OUT = ("metadata", "style")
-"""Elements: who made it, and a style sheet that would hold for the whole page."""
+"""Elements to leave out: the maker, and a style sheet that would affect the whole page."""
 _COLOURED = ("style", "fill", "stroke")
 _TO_ID = re.compile(r"url\(#")
 
@@ -142,7 +142,7 @@ LABEL_WIDTH = 30
 ABOVE_TEXT = 4
 """Order of drawing of what lies over texts, which matplotlib draws at 3."""
 LEAST_SHARE = 0.2
-"""An axis of shares is as long, at least: a flat line is no cliff."""
+"""The shortest axis of shares: a flat line must not look like a cliff."""
 CURVES_NAMED = 24
 """As many curves as a legend can name."""
 _STYLES = ("-", "--", ":", "-.")

@@ -85,7 +85,7 @@ PAGE_ENDINGS = (".html", ".htm")
 NUMBERS, README = "report.json", "README.md"
 VIEWER = "viewer"  # Folder of the viewer, within that of the report
 FILES = "files"
-"""Key of :data:`NUMBERS` that names what was written beside it, so that it can be replaced later."""
+"""Key of `NUMBERS` that lists the other files written, so that they can be replaced later."""
 
 
 def folder_of(page: Path) -> Path:

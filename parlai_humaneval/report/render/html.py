@@ -165,7 +165,7 @@ ROWS_NAMED = 24
 FIGURES_IN_SIGHT = 6
 """Later figures of a section are folded once more."""
 ANSWERS_IN_SIGHT = 3
-"""Of more answers the verdict over all is in sight, and each one is folded."""
+"""With more answers, only the overall verdict is visible, and each answer is folded."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 _UNITS = re.compile(r"(?<=\d) (?=%)|(?<=\b\w) (?=[=<>≤≥] [−-]?[.\d])|(?<=\b\w [=<>≤≥]) (?=[−-]?[.\d])")

@@ -21,9 +21,9 @@ from parlai_humaneval.statistics.core.formatting import counted
 ROWS = 15
 """As many rows of a table are printed."""
 QUESTIONS, BLOCKS, REMARKS = 2, 6, 4
-"""As many questions, answers and remarks stand in the summary; the others are counted."""
+"""The most questions, answers and remarks in the summary; the others are counted."""
 MODELS, PAIRS = 8, 8
-"""As many models and pairs stand in the tables of the summary."""
+"""The most models and pairs in the tables of the summary."""
 NAMES = (24, 18, 14)
 """Where not all columns fit, texts are as wide as the first of these with which they do, broken between words."""
 BROKEN = (40, 32)

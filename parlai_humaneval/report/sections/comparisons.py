@@ -29,7 +29,7 @@ KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "
 UNITS = {"turn": "turn", "verdict": "verdict", "dialogue": "judgement"}
 ONLY_DECIDED = "but only those that favour one model of a pair, with ties left out"
 NAMED = 6
-"""As many pairs, or models, as are told one by one."""
+"""The most pairs, or models, to name."""
 BY_ITSELF = " (each interval by itself, not corrected for several pairs)"
 
 

@@ -40,7 +40,7 @@ POWER = 0.8
 LIKENESS = "design_likeness"
 """A second table of measures."""
 NAMED = 8
-"""As many measures as are told one by one; the table has them all."""
+"""The most measures to name; the table has them all."""
 _AS_GOOD_AS_ONE = 0.05
 """A ratio of variances so near 1 neither costs nor gains anything."""
 POINTS_OF_CURVE = 41

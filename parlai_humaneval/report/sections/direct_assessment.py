@@ -16,7 +16,7 @@ from parlai_humaneval.statistics.ratings.sliders import OVERALL, TECHNIQUE, Syst
 from parlai_humaneval.tables.build import Tables
 
 NAMED = 6
-"""As many disagreements, and pairs that differ, as are told one by one."""
+"""The most disagreements, and pairs that differ, to name."""
 
 
 class DirectAssessment(Assessment, Section):

@@ -33,7 +33,7 @@ from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import is_set
 
 GOES_BY_PLACE = 0.95
-"""Who takes what stands in one place so often says nothing of the candidates."""
+"""A judge that chooses one position this often says nothing about the candidates."""
 _GROUP = ["technique", "setting", "metric"]
 _JUDGE = "\x1fjudge "
 """Before the name of a judge, where its rows stand among those of people: a worker may have the same name. (pandas reads no

@@ -25,7 +25,7 @@ SERVED = "replies_served"
 MOST_LISTED = 20
 """Dialogues that are named in the JSON, of those in which something gave a model away."""
 NAMED = 5
-"""Of them, those that a sentence names."""
+"""The most of them to name in a sentence."""
 
 
 class ModelReplies(Row):

@@ -265,7 +265,7 @@ class SecondsRow(cells.Row):
 CHI2 = "χ² of wins against losses (the paper's)"
 ALL_TIES = "all segments are ties: nothing distinguishes the two"
 SUBSAMPLES = 500
-"""Of the stability, at most."""
+"""The most subsamples for stability."""
 KINDS = ("bot_bot", "self_chat", "human_bot", "human_human")
 WINS, SPOTTED_SOONER, EFFECTS = "the bot with the better label", "the bot that is spotted sooner", "effects of features"
 """Questions of which the tests are one family each."""

@@ -25,7 +25,7 @@ from parlai_humaneval.tables.filters import finished
 from parlai_humaneval.tables.schema import LABELS
 
 NAMED = 4
-"""As many disagreements or failures of one kind as are told one by one."""
+"""The most disagreements or failures of one kind to name."""
 BEYOND = 0.5
 """Exchanges by which a curve goes on after the last length."""
 

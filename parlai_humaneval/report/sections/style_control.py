@@ -18,7 +18,7 @@ from parlai_humaneval.tables.build import Tables
 
 KEY = "style_control"
 NAMED = 4
-"""As many pairs are told one by one."""
+"""The most pairs to name."""
 
 
 class ControlledPair(StylePair, ComparedRow):

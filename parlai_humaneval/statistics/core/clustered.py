@@ -46,12 +46,12 @@ CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust In
 
 
 def too_few_clusters(cluster: str = "worker") -> str:
-    """Said in place of an interval and a p-value."""
+    """The note that replaces an interval and a p-value."""
     return f"too few {called(cluster)}s for an interval and a p-value (at least {MIN_CLUSTERS} are needed)"
 
 
 def independent(cluster: str = "worker") -> str:
-    """What every test by clusters assumes."""
+    """The assumption of every clustered test."""
     return f"{called(cluster)}s are independent of each other"
 
 
@@ -66,7 +66,7 @@ def limited(low: float, high: float, limits: tuple[float, float] | None) -> tupl
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """Per cluster: sums of numerator and denominator; clusters that hold nothing are left out."""
+    """Sums of numerator and denominator for each cluster, without empty clusters."""
 
     numerators: Floats
     denominators: Floats
@@ -172,7 +172,7 @@ def clustered_share(
 def clustered_base(
     name: str, estimate: float | None, n: int, groups: int, null: float | None, level: float, cluster: str
 ) -> Result:
-    """A result by clusters, ready where there are too few observations or clusters for an interval."""
+    """A clustered result, complete if there are too few observations or clusters for an interval."""
     details = {f"n_{cluster}s": groups, **({} if null is None else {"null": null})}
     how = f"{FLIPPED}, clustered by {called(cluster)}", sign_flip.SOURCE, independent(cluster)
     base = Result.by(*how, name=name, n=n, level=level, estimate=estimate, details=details)
@@ -182,7 +182,7 @@ def clustered_base(
 
 
 def least_p(clusters: npt.ArrayLike, sides: npt.ArrayLike | None = None) -> float:
-    """The smallest two-sided p that any randomisation of the clusters reaches, whatever they answered."""
+    """The smallest two-sided p that a randomisation of the clusters can reach, whatever the answers."""
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))
     if len(names) > _BEYOND_COUNTING:
         return 0.0
@@ -197,14 +197,14 @@ def least_p(clusters: npt.ArrayLike, sides: npt.ArrayLike | None = None) -> floa
 
 
 def standard_error(parts: Floats) -> float:
-    """The root of CR1's G/(G−1)·Σ parts², of what each of G clusters adds to the error of an estimate."""
+    """The square root of CR1's G/(G−1)·Σ parts², where each part is a cluster's contribution to the error."""
     return float(np.sqrt(len(parts) / (len(parts) - 1) * (parts**2).sum()))
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """An estimate, what each cluster adds to its error (``parts``, summing to 0), and its share of what the estimate
-    rests on (``weights``, summing to 1). ``least``: no p is smaller, as :func:`least_p` has it."""
+    """An estimate, each cluster's contribution to its error (``parts``, summing to 0), and each cluster's weight in the
+    estimate (``weights``, summing to 1). ``least``: no p is smaller, as :func:`least_p` has it."""
 
     estimate: float
     parts: Floats
@@ -215,7 +215,7 @@ class Clusters:
     def of(
         cls, estimate: float, influence: Floats, weights: Floats, clusters: npt.ArrayLike, least: float = 0.0
     ) -> Clusters:
-        """From what each observation adds to the error, and its share of what the estimate rests on."""
+        """Sum each observation's contribution to the error, and its weight, by cluster."""
         codes, names = pd.factorize(np.asarray(clusters, dtype=object))
         sums = [np.bincount(codes, weights=each, minlength=len(names)).astype(float) for each in (influence, weights)]
         return cls(estimate, sums[0], sums[1], least)
@@ -231,7 +231,7 @@ class Clusters:
 
     @property
     def df(self) -> float:
-        """Of Student's t."""
+        """Degrees of freedom of Student's t."""
         return max(1.0, effective_clusters(self.weights) - 1)
 
     def p_value(self, null: float) -> float:
@@ -245,7 +245,7 @@ class Clusters:
         return float(2 * stdtr(self.df, -abs(gap) / standard_error(self.parts)))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Ends of what is not rejected; infinite where nothing can be."""
+        """Ends of the range of values that the test does not reject; infinite if it can reject none."""
         if self.are_flipped:
             return sign_flip.sign_flip_interval(self.estimate, self.parts, self.weights, level)
         half = float(stdtrit(self.df, 0.5 + level / 2)) * standard_error(self.parts)
@@ -265,7 +265,7 @@ class Clusters:
 
 
 def with_sign_flips(base: Result, observed: Clusters, null: float | None, cluster: str, limits: Limits) -> Result:
-    """``base``, whose estimate the clusters make up, with interval and (where there is a ``null``) test.
+    """Complete ``base`` with the interval and (if there is a ``null``) the test of the clusters.
 
     ``limits``: between which the estimate must lie. ``statistic`` and ``standard_error`` are those of the CR1 variance.
     """
@@ -302,7 +302,8 @@ def t_ends(estimate: float, error: float, df: float, level: float) -> dict[str, 
 
 
 def with_t(base: Result, error: float, df: float, null: float | None = 0.0) -> Result:
-    """``base`` with interval and (where there is a ``null``) test by Student's t, of a standard error with ``df``."""
+    """Complete ``base`` with interval and (if there is a ``null``) test by Student's t, for a standard error with
+    ``df``."""
     estimate = base.estimate or 0.0
     base = base.but(**t_ends(estimate, error, df, base.level))
     if null is None:
@@ -322,14 +323,14 @@ def not_below(result: Result, least: float, null: float | None) -> Result:
 
 
 def effective_clusters(sizes: npt.ArrayLike) -> float:
-    """How many clusters of equal size weigh like these: (Σn)² / Σn² (Kish 1965)."""
+    """The equivalent number of clusters of equal size: (Σn)² / Σn² (Kish 1965)."""
     n = np.asarray(sizes, dtype=float)
     squares = float((n**2).sum())
     return float(n.sum()) ** 2 / squares if squares else 0.0
 
 
 def small_sample_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
-    """What to say of an interval that rests on few clusters, or on few large ones of such ``sizes``; often nothing."""
+    """Notes on an interval from few clusters, or from few large ones of such ``sizes``; often none."""
     if groups < FEW_CLUSTERS:
         return (f"fewer than {FEW_CLUSTERS} {called(cluster)}s: take the interval as a rough guide",)
     effective = float(groups) if sizes is None else effective_clusters(sizes)
@@ -390,7 +391,7 @@ def with_dispersion(
     others: npt.ArrayLike = (),
     clusters_of_others: npt.ArrayLike = (),
 ) -> Result:
-    """``result``, whose details say how much the sums of clusters vary, for independent observations 1."""
+    """Add to ``result`` how much the sums of clusters vary (1 for independent observations)."""
     influence, owners = np.zeros(0), np.zeros(0, dtype=object)
     for sign, given, of in ((1.0, values, clusters), (-1.0, others, clusters_of_others)):
         y = np.asarray(given, dtype=float)
@@ -411,6 +412,6 @@ def with_dispersion(
 
 
 def agreement_shown(result: Result) -> bool:
-    """Whether its details say that clusters differ less from each other than independent observations would."""
+    """Whether clusters differ less from each other than independent observations would, by the result's details."""
     p = result.details.get(P_LESS)
     return p is not None and float(p) < ALPHA

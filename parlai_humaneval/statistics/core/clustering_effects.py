@@ -31,7 +31,7 @@ def _codes(clusters: Objects | Codes) -> Codes:
 
 
 def design_effect(m: float, icc: float) -> float:
-    """1 + (m − 1)·ICC: by how much the variance of a mean grows when ``m`` observations come from each cluster.
+    """1 + (m − 1)·ICC: the factor on the variance of a mean if each cluster gives ``m`` observations.
 
     Args:
         m: observations per cluster, at least 1; where clusters differ in size see :func:`observations_per_cluster`.
@@ -55,14 +55,14 @@ def design_effect(m: float, icc: float) -> float:
 
 
 def observations_per_cluster(clusters: npt.ArrayLike) -> float | None:
-    """Σ n² / Σ n: the cluster size to put into :func:`design_effect` where clusters differ in size; None with no data."""
+    """Σ n² / Σ n: the cluster size for :func:`design_effect` if clusters differ in size; None without data."""
     named = np.asarray(clusters)
     sizes = np.bincount(_codes(named if named.dtype.kind == "i" else np.asarray(clusters, dtype=object))).astype(float)
     return float((sizes**2).sum() / sizes.sum()) if sizes.sum() else None
 
 
 def effective_number(n: float, m: float, icc: float) -> float | None:
-    """n / design effect: how many independent observations would say as much."""
+    """n / design effect: the equivalent number of independent observations."""
     effect = design_effect(m, icc)
     return n / effect if effect > 1e-9 else None
 
@@ -120,7 +120,7 @@ def intraclass_correlation(
 def pooled_intraclass_correlation(
     samples: Sequence[Clustered], *, name: str = "intraclass correlation", cluster: str = "worker", level: float = 0.95
 ) -> Result:
-    """The ICC within several samples, each with a mean of its own: their sums of squares are added up."""
+    """The ICC within several samples, each with its own mean; their sums of squares are added."""
     check_level(level)
     there = [~np.isnan(sample.values) for sample in samples]
     counted = [
@@ -218,7 +218,7 @@ def variance_components(ratings: Floats, raters: Codes, models: Codes) -> dict[s
 def detectable_gap(
     standard_error: float, *, df: float | None = None, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
-    """The true gap that a two-sided test at ``alpha`` would find with chance ``power``."""
+    """The true gap that a two-sided test at ``alpha`` detects with probability ``power``."""
     if not 0 < alpha < power < 1:
         raise ValueError(f"alpha {alpha} and power {power}: expected 0 < alpha < power < 1")
     if standard_error < 0:
@@ -234,7 +234,8 @@ def detectable_gap(
 def power_of_gaps(
     gaps: npt.ArrayLike, standard_error: float, *, df: float | None = None, alpha: float = 0.05
 ) -> Floats:
-    """Chance to find each true gap with a two-sided test at ``alpha``; ``alpha`` itself for a gap of 0."""
+    """The probability of detecting each true gap with a two-sided test at ``alpha``; ``alpha`` itself for a gap of
+    0."""
     if not standard_error > 0:
         raise ValueError(f"standard error {standard_error}: expected more than 0")
     shifts = np.abs(np.asarray(gaps, dtype=float)) / standard_error

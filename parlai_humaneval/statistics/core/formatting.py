@@ -10,7 +10,7 @@ MINUS = "−"
 
 
 def format_number(value: float | None) -> str:
-    """Three decimals, or the dash where there is no value."""
+    """Format a number with three decimals, or the dash if there is no value."""
     return ABSENT if value is None else unsigned_zero(f"{value:.3f}").replace("-", MINUS)
 
 
@@ -90,7 +90,7 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 
 def sentence(words: str) -> str:
-    """With a capital and a full stop."""
+    """Add a capital and a full stop."""
     return f"{words[:1].upper()}{words[1:]}."
 
 

@@ -28,7 +28,7 @@ def clustered_mean(
     dialogues: npt.ArrayLike | None = None,
     once: bool = False,
 ) -> Result:
-    """Mean with an interval, clustered; with ``null`` also its two-sided test. nan does not count.
+    """Clustered mean with its interval and, given ``null``, its two-sided test. nan does not count.
 
     The sums of each cluster's deviations from ``null`` are tested by flipping their signs
     (:func:`~parlai_humaneval.statistics.core.clustered.with_sign_flips`), and the interval holds the means that this test
@@ -85,7 +85,7 @@ def clustered_difference(
     dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     once: bool = False,
 ) -> Result:
-    """Mean of A minus mean of B, tested against 0 as :func:`clustered_mean` is. A cluster may hold both, or one only.
+    """Mean of A minus mean of B, tested against 0 as :func:`clustered_mean` is. A cluster may have both or only one.
 
     ``limits``: what the difference cannot be beyond, such as −1 and 1 for shares; the interval is cut there. With
     ``once`` it is of the means of clusters, each of which counts once for each model.
@@ -134,7 +134,7 @@ def clustered_difference(
 
 
 def crossed_mean(values: npt.ArrayLike, workers: npt.ArrayLike, dialogues: npt.ArrayLike, **named: Any) -> Result:
-    """:func:`clustered_mean` by rater and dialogue, as it was called."""
+    """Former name of :func:`clustered_mean` by rater and dialogue."""
     return clustered_mean(values, workers, dialogues=dialogues, **named)
 
 
@@ -147,7 +147,7 @@ def crossed_difference(
     dialogues_b: npt.ArrayLike,
     **named: Any,
 ) -> Result:
-    """:func:`clustered_difference` by rater and dialogue, as it was called."""
+    """Former name of :func:`clustered_difference` by rater and dialogue."""
     return clustered_difference(values_a, workers_a, values_b, workers_b, dialogues=(dialogues_a, dialogues_b), **named)
 
 

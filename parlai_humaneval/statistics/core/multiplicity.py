@@ -36,7 +36,7 @@ def answer_weights(clusters: npt.ArrayLike, *, once: bool, sizes: npt.ArrayLike 
 
 
 def with_once_each(estimate: Estimate, *given: object, **named: object) -> Result:
-    """What ``estimate`` makes of what it is given; its details have the same with every worker counted ``once``."""
+    """The result of ``estimate``, with the result for every worker counted ``once`` in its details."""
     result = estimate(*given, **named)
     once = estimate(*given, **named, once=True)
     details = {VALUE: once.estimate, LOW: once.ci_low, HIGH: once.ci_high, P: once.p_value}
@@ -44,14 +44,14 @@ def with_once_each(estimate: Estimate, *given: object, **named: object) -> Resul
 
 
 class OnceEach(NamedTuple):
-    """What a result says with every worker counted once; ``p_decides`` is corrected where the result is."""
+    """A result with every worker counted once; ``p_decides`` is corrected if the result is."""
 
     estimate: float | None
     p_decides: float | None
 
 
 def once_each_of(result: Result) -> OnceEach | None:
-    """The answer with every worker counted once; None where the result does not have it."""
+    """The result with every worker counted once; None if it is missing."""
     if VALUE not in result.details:
         return None
     estimate, p = (result.details.get(name) for name in (VALUE, P_HOLM if P_HOLM in result.details else P))
@@ -59,7 +59,7 @@ def once_each_of(result: Result) -> OnceEach | None:
 
 
 def rescaled(result: Result, scale: Callable[[float], float]) -> Result:
-    """``result`` with everything that is on its scale, also of every worker counted once, on another one."""
+    """Convert ``result`` to another scale, including the result with every worker counted once."""
     ends = {name: getattr(result, name) for name in ("estimate", "ci_low", "ci_high")}
     once = {name: result.details[name] for name in (VALUE, LOW, HIGH) if name in result.details}
     changed = {name: None if value is None else scale(float(value)) for name, value in once.items()}
@@ -68,7 +68,7 @@ def rescaled(result: Result, scale: Callable[[float], float]) -> Result:
 
 
 def counts_matter(result: Result) -> bool:
-    """Whether only one of both answers is significant, or both are, on different sides of the hypothesis."""
+    """Whether only one of both results is significant, or both are, on different sides of the hypothesis."""
     p, once = result.p_decides, once_each_of(result)
     if p is None or once is None or once.p_decides is None or once.estimate is None or result.estimate is None:
         return False
@@ -79,7 +79,7 @@ def counts_matter(result: Result) -> bool:
 
 
 class Family(NamedTuple):
-    """The tests that one correction is over: the pairs of models of one technique, setting, metric and question."""
+    """The tests of one correction: the pairs of models of one technique, setting, metric and question."""
 
     technique: str
     setting: str
@@ -120,7 +120,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def corrected(results: Sequence[Result], families: Sequence[Family] | None = None) -> list[Result]:
-    """The ``results``, in their order, each with Holm's correction over its family; a test alone keeps its p."""
+    """Apply Holm's correction to each of ``results`` over its family, in order; a single test keeps its p."""
     of_each = [NO_FAMILY] * len(results) if families is None else list(families)
     if len(of_each) != len(results):
         raise ValueError(f"{len(results)} results, but {len(of_each)} families")
@@ -151,7 +151,7 @@ Row = TypeVar("Row")
 
 
 def corrected_fields(rows: Sequence[Row], family: Family, *names: str) -> list[Row]:
-    """``rows``, of which each result called one of ``names`` has Holm's correction over all rows."""
+    """Apply Holm's correction over all ``rows`` to the results called ``names``."""
     families = [family] * len(rows)
     tests = [corrected([getattr(row, name) for row in rows], families) for name in names]
     copies = [copy(row) for row in rows]
@@ -164,7 +164,7 @@ DecidedBy = Literal["clustered", "paper"]
 
 
 def deciding(paper: Result | None, clustered: Result, alpha: float = ALPHA) -> tuple[float | None, DecidedBy]:
-    """The p to go by, corrected where there are several tests, and whose it is: the clustered one, as a rule."""
+    """The deciding p-value, corrected if there are several tests, and its test: usually the clustered one."""
     p, independent = clustered.p_decides, None if paper is None else paper.p_decides
     if p is None or independent is None or p >= alpha or independent < alpha or agreement_shown(clustered):
         return p, "clustered"

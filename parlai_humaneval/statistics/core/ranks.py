@@ -43,7 +43,7 @@ class RankSums:
 def rank_sum_test(
     x: npt.ArrayLike, y: npt.ArrayLike, alternative: Alternative = "two-sided", *, name: str = "x against y"
 ) -> Result:
-    """Rank-sum test of ``x`` against ``y``: whether values of the one tend to be lower or higher than of the other.
+    """Rank-sum test of ``x`` against ``y``: whether values of one tend to be lower or higher than those of the other.
 
     Args:
         x: one sample, any shape.
@@ -97,7 +97,7 @@ def rank_sum_test(
 
 
 def rank_sums(values: npt.ArrayLike, is_first: npt.ArrayLike, groups: npt.ArrayLike, n_groups: int) -> RankSums:
-    """The test that the first sample is the lower one, in each of many groups, without a loop over them."""
+    """Test whether the first sample is lower, in each of many groups at once."""
     y, code = np.asarray(values, dtype=float), np.asarray(groups, dtype=int)
     first = np.asarray(is_first, dtype=bool)
     if not np.isfinite(y).all():
@@ -283,7 +283,7 @@ def criteria_correlations(scores: Scores, criteria: Sequence[str], kind: Kind = 
 
 
 def kendall_tau_b(x: npt.ArrayLike, y: npt.ArrayLike) -> float | None:
-    """τ-b of two equally long lists; None where one of them ties everything."""
+    """τ-b of two equally long lists; None if all values of a list are tied."""
     a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     pairs = np.array(list(combinations(range(a.size), 2)), dtype=int).reshape(-1, 2)
     first, second = pairs[:, 0], pairs[:, 1]
@@ -380,7 +380,7 @@ def replication(first: Scores, second: Scores, criteria: Sequence[str] | None = 
 
 
 def same_conclusions(first: PairP, second: PairP, alpha: float = 0.05) -> Result:
-    """Share of pairs of models on which both runs conclude the same: A is better, B is better, or neither.
+    """Share of pairs of models with the same conclusion in both runs: A is better, B is better, or neither.
 
     ``first``, ``second``: one-sided p-values of both directions of every pair; pairs that both runs tested count.
     """

@@ -32,7 +32,7 @@ def check_null(null: float | None, limits: tuple[float, float] | None = None) ->
 
 
 def check_share(numerators: float, denominators: float) -> None:
-    """Refuse sums of which neither is part of the other."""
+    """Refuse sums that do not form a share."""
     slack = 1e-9 * max(1.0, denominators)
     if not -slack <= numerators <= denominators + slack:
         raise ValueError(
@@ -51,7 +51,7 @@ def called(cluster: str) -> str:
 
 
 class Result(BaseModel, extra="forbid", frozen=True):
-    """What was estimated or tested, how sure it is, and what that rests on.
+    """An estimate or a test, its uncertainty, and its assumptions.
 
     A value that cannot be given is None, never nan, and ``notes`` says why.
 
@@ -97,7 +97,7 @@ class Result(BaseModel, extra="forbid", frozen=True):
         estimate: float | None = None,
         details: Mapping[str, Detail] | None = None,
     ) -> Result:
-        """How a number is made, for :meth:`but` to fill in what was made."""
+        """The method behind a number; :meth:`but` fills in the number."""
         how = {"method": method, "source": source, "assumptions": assumptions, "details": dict(details or {})}
         return cls.model_validate({"name": name, "n": n, "level": level, "estimate": estimate, **how})
 
@@ -109,7 +109,7 @@ class Result(BaseModel, extra="forbid", frozen=True):
 
     @property
     def p_decides(self) -> float | None:
-        """The p-value to go by: the corrected one where the test was one of a family."""
+        """The deciding p-value: the corrected one if the test belongs to a family."""
         return self.p_value if self.p_holm is None else self.p_holm
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ class Result(BaseModel, extra="forbid", frozen=True):
         return self.model_copy(update=changes)
 
     def explain(self) -> str:
-        """The line of ``str()``, then what it assumes, where it comes from and what to beware of."""
+        """The line of ``str()``, then assumptions, sources and warnings."""
         lines = [str(self)]
         lines += [f"  assumes: {text}" for text in self.assumptions]
         lines += [f"  source: {self.source}"] if self.source else []

@@ -58,7 +58,7 @@ CUT = "Intervals of shares are cut off at 0 and 100 %; the JSON file has the ful
 
 @dataclass(frozen=True)
 class Key:
-    """A name under which something of a field is published, in JSON alone; see :class:`Row`.
+    """A name under which part of a field is published, only in JSON; see :class:`Row`.
 
     ``name``: "": the field's own. ``path``: the part of the field's value, ``details.df``; a star means every name of a
     mapping: ``*.estimate``. What is None on the way gives None. ``of``: another field or property to take it from.
@@ -71,13 +71,13 @@ class Key:
 
     @property
     def whole_path(self) -> str:
-        """From the row on."""
+        """The path, beginning at the row."""
         return f"{self.of}.{self.path}".strip(".")
 
 
 @dataclass(frozen=True)
 class Column(Key):
-    """The same, and a column of tables.
+    """A key that is also a column of tables.
 
     ``label``: what people read above it; "": the word that the name has everywhere (``_words``). ``kind``: how its cells are
     written; None: by the type of the field. ``table``: key of the one table that has it, if a row fills several tables
@@ -106,7 +106,7 @@ class Estimate(Column):
     end_labels: tuple[str, str] | None = None
 
     def columns(self, field: str) -> Iterator[Column]:
-        """The three columns of it."""
+        """The estimate's three columns."""
         name = self.name or field
         stem = self.ends or name
         whose = "" if stem in ("ci", name) else f"{stem.replace('_', ' ').capitalize()} "
@@ -121,7 +121,7 @@ class Estimate(Column):
 
 EVERY = "*"
 UNSEEN = ()
-"""Of a field that is published by other ones, or not at all."""
+"""For a field that is published through other fields, or not at all."""
 Name = Annotated[str, Column(table=EVERY)]
 """A column that says what the row is of, under the word that its name has everywhere."""
 Count = Annotated[int, Column()]
@@ -130,7 +130,7 @@ Count = Annotated[int, Column()]
 def p_columns(
     path: str = "p_value", name: str = "p_clustered", label: str = "", holm: str = "", after: str = "", *, of: str = ""
 ) -> tuple[Column, Column]:
-    """The p of a result, and what Holm's correction made of it, under the words for ``name`` or those that are given.
+    """The p of a result and its Holm-corrected p, under the words for ``name`` or the given words.
 
     ``after``: path of the corrected one, where that is not the p that decides."""
     plain = Column(label, "p", name=name, path=path, of=of)
@@ -139,7 +139,7 @@ def p_columns(
 
 
 def family_keys(of: str = "") -> tuple[Key, ...]:
-    """The tests that a result was corrected together with."""
+    """The family of tests that a result was corrected with."""
     return tuple(Key(name=name, path=f"details.{name}", of=of) for name in ("family", "family_tests"))
 
 
@@ -158,19 +158,19 @@ def interval_keys(name: str, stem: str, *, path: str = "") -> tuple[Key, ...]:
 
 
 def once_keys(*, of: str = "") -> tuple[Key, ...]:
-    """What a result is where every worker counts once, its p and its corrected p, in the JSON alone."""
+    """A result with every worker counted once, its p and its corrected p, only in the JSON."""
     return tuple(Key(name=name, path=f"details.{name}", of=of) for name in (VALUE, LOW, HIGH, P, P_HOLM))
 
 
 def once_columns(label: str = "", kind: CellKind = "number", *, of: str = "") -> tuple[Key, ...]:
-    """What a result is where every worker counts once, its p and its corrected p; the estimate and the last are columns."""
+    """A result with every worker counted once, its p and its corrected p; the estimate and the last are columns."""
     shown = Column(label, kind, name=VALUE, path=f"details.{VALUE}", of=of, last=True)
     hidden = (Key(name=name, path=f"details.{name}", of=of) for name in (LOW, HIGH, P))
     return (shown, *hidden, replace(shown, label="", kind="p", name=P_HOLM, path=f"details.{P_HOLM}"))
 
 
 class Row(Part):
-    """What a statistic says of one thing: values of its own, and the results that it rests on, each of them whole.
+    """A row of a statistic: its own values, and the complete results behind them.
 
     A field says in its annotation how it is published: ``n: Annotated[int, Column("Turns")]``,
     ``rate: Annotated[Result, Estimate("Win rate", "share", name="win_rate", ends="ci")]``; several things of one field are
@@ -180,7 +180,7 @@ class Row(Part):
 
     @model_serializer(mode="plain")
     def flat(self) -> dict[str, Any]:
-        """Everything that is published of the row, by name: the one source of JSON, CSV, LaTeX and tables."""
+        """All published values of the row, by name: the only source of JSON, CSV, LaTeX and tables."""
         keys = published_by(type(self))
         return {key.name: self.at(key.whole_path) for key in keys if not isinstance(key, Column) or key.in_json}
 
@@ -215,7 +215,7 @@ class AskedRow(Row):
 
     @property
     def family(self) -> Family:
-        """What is corrected for, and answered, together."""
+        """The family for corrections, which also gets one answer."""
         return Family(self.technique, self.setting, self.metric)
 
 
@@ -301,7 +301,7 @@ def row_table(
 
 
 def cell(value: object) -> Cell:
-    """Lists as one text, truth as yes or no; everything else as it is."""
+    """The cell of a value: lists as one text, booleans as yes or no, everything else unchanged."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):

@@ -30,7 +30,7 @@ some six turns that are a little alike."""
 PRIOR_COUNT = 8.0  # So many workers that is worth
 PRIOR_LIKENESS = 0.3  # Expected correlation of the shares in two dialogues of one worker
 SMALLEST = 1e-200
-"""Where a capital is held, so that numbers stay what processors count quickly: nothing beside a stake of 1."""
+"""The smallest capital, so that processors can count quickly: negligible for a stake of 1."""
 LARGEST = 1e200
 
 
@@ -46,22 +46,22 @@ class Bets:
     most: float
 
     def of(self, terms: Terms, variance: Floats) -> Floats:
-        """Stakes (bets × …) on what one worker says, if one dialogue has this ``variance`` (…)."""
+        """Stakes (bets × …) on one worker's answers, if one dialogue has this ``variance`` (…)."""
         wanted = np.multiply.outer(self.gains, terms.scale(variance))
         return np.asarray(np.minimum(wanted, terms.most(self.most)), dtype=float)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How much one worker says (…), in dialogues of the two models alone: on average, its variance, and the furthest
-    from 0."""
+    """One worker's information (…), in dialogues of the two models alone: its mean, its variance, and its largest
+    size."""
 
     mean: Floats
     square: Floats
     bound: Floats
 
     def reaching(self, further: Floats) -> Terms:
-        """The same where what a worker says can be so much further from 0."""
+        """The same terms if a worker's answers can be so much further from 0."""
         return Terms(self.mean, self.square, self.bound + further)
 
     def scale(self, variance: Floats) -> Floats:
@@ -74,19 +74,19 @@ class Terms:
 
 
 def direct_terms(n: Floats) -> Terms:
-    """The terms of ``n`` dialogues of the two models, which are as alike as those of one worker are expected to be."""
+    """The terms of ``n`` dialogues of the two models, with the expected likeness within a worker."""
     return Terms(n, n * (1 + (n - 1) * PRIOR_LIKENESS), n / 2)
 
 
 def pooled_terms(direct: Floats, indirect: Floats, bound: Floats) -> Terms:
-    """The terms of some ``direct`` dialogues, and ``indirect`` ones of one of the two with a third model, each halved."""
+    """The terms of ``direct`` dialogues, and of halved ``indirect`` ones between one of the two and a third model."""
     mean, liked = direct + indirect / 4, direct + indirect / np.sqrt(8)
     together = liked**2 - direct - indirect / 8
     return Terms(mean, mean + PRIOR_LIKENESS * together, direct / 2 + bound)
 
 
 def order_bets(margin: float) -> Bets:
-    """Bets on who is better, for gaps about ``margin`` (of win rates: 0.1 for 10 points) and larger ones."""
+    """Bets on the better model, for gaps of about ``margin`` (in win rates: 0.1 for 10 points) and more."""
     return Bets(_half(margin) * np.array([0.9, 1.6, 2.4, 5.0]), np.array([0.5, 0.2, 0.2, 0.1]), 1.9)
 
 
@@ -96,12 +96,12 @@ def equality_bets(margin: float) -> Bets:
 
 
 def squares(lead: Floats, n: Floats) -> Floats:
-    """What workers tell of the variance of one dialogue, whose ``n`` of them sum to ``lead`` above one half."""
+    """Workers' information on the variance of one dialogue, where ``n`` dialogues sum to ``lead`` above one half."""
     return np.divide(lead**2, direct_terms(n).square, out=np.zeros_like(lead), where=n > 0)
 
 
 def variance_seen(total: Floats, count: Floats) -> Floats:
-    """The variance to be expected after so many :func:`squares`, which sum to ``total``."""
+    """The expected variance after so many :func:`squares` that sum to ``total``."""
     return np.asarray((PRIOR_COUNT * PRIOR_VARIANCE + total) / (PRIOR_COUNT + count), dtype=float)
 
 
@@ -195,7 +195,7 @@ def share_interval(
     level: float = 0.95,
     last: bool = False,
 ) -> tuple[Floats, Floats]:
-    """Lower and upper end after each worker of an interval for the mean share that one may look at whenever one likes.
+    """Ends of an anytime-valid interval for the mean share, after each worker.
 
     All means that no bet has spoken against so far: the same bets as in :func:`order_evidence`, made against each mean,
     so that one half lies outside just when A or B is called better at α = 1 − ``level``. Ends never move apart.
@@ -335,7 +335,7 @@ def e_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_
 
 
 def anytime_p_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_WEIGHT) -> Floats:
-    """A p-value after each outcome that stays right however often one looks: 1 over the highest e-value so far.
+    """An anytime-valid p-value after each outcome: 1 over the highest e-value so far.
 
     Below .05 at any look: the share differs from ``p0``, and one may stop there. Assumes what :func:`e_values` does.
 
@@ -357,7 +357,7 @@ class Crossing:
 
 
 def crossing(p_values: npt.ArrayLike, alpha: float = 0.05, min_looks: int = 1) -> Crossing:
-    """Looks before the ``min_looks``-th do not count."""
+    """Find where p fell below α; looks before the ``min_looks``-th do not count."""
     p = np.asarray(p_values, dtype=float)
     below = (p < alpha) & (np.arange(1, len(p) + 1) >= min_looks)
     if not below.any():

@@ -85,7 +85,7 @@ def wald_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float
 
 
 def wilson_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float] | None:
-    """The shares that a score test does not reject (Wilson 1927); None when n = 0.
+    """Wilson's interval, the shares that a score test does not reject (Wilson 1927); None when n = 0.
 
     It stays within 0–1 and holds its coverage near both ends. Assumes independent trials.
 
@@ -157,7 +157,7 @@ class ClusteredRate:
 
     @classmethod
     def of(cls, successes: npt.ArrayLike, trials: npt.ArrayLike) -> ClusteredRate:
-        """From one entry a cluster; successes may be halves, of ties."""
+        """Build from one entry per cluster; successes may be halves for ties."""
         pairs = np.asarray(successes, dtype=float) + 1j * np.asarray(trials, dtype=float)
         kinds, times = np.unique(pairs, return_counts=True)
         return cls(kinds.real.copy(), kinds.imag.copy(), times.astype(float))
@@ -180,7 +180,7 @@ class ClusteredRate:
         return np.asarray(of_each[::-1].cumsum()[-2::-1])
 
     def effective_numbers(self, rates: Floats) -> Floats:
-        """As many independent answers weigh as much, if each of ``rates`` is the true one."""
+        """The equivalent number of independent answers if each of ``rates`` is the true one."""
         pairs_of_answers = float(self.times @ (self.trials * (self.trials - 1)))
         return np.asarray(self.total**2 / (self.total + pairs_of_answers * self._likeness(rates)))
 
@@ -216,7 +216,7 @@ class ClusteredRate:
 
 
 class RateTest(NamedTuple):
-    """p-values of some hypotheses, and the ends of all that are kept."""
+    """p-values of some hypotheses, and the ends of the range that is not rejected."""
 
     p_values: Floats
     low: float

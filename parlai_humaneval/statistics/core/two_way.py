@@ -71,7 +71,7 @@ def by_both(
     models: npt.ArrayLike | None = None,
     share: bool = False,
 ) -> Result:
-    """``by_worker`` with the interval and test of both; itself where no dialogue was judged by several workers.
+    """``by_worker`` with the interval and test of both; unchanged if no dialogue has several workers.
 
     ``influence``: what each observation adds to the error of the estimate; ``sizes``: how much it counts;
     ``dialogues``: an array a dialogue that was seen; ``models``: of each observation, where a dialogue belongs to one
@@ -129,7 +129,7 @@ def two_way_share(
     level: float = 0.95,
     cluster: str = "dialogue",
 ) -> Result:
-    """Σ won / Σ counted, with an interval and test that allow for likeness within ``first`` and within ``second``."""
+    """Σ won / Σ counted, with an interval and test clustered by ``first`` and by ``second``."""
     check_level(level)
     check_null(null, clustered.SHARE_LIMITS)
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
@@ -160,7 +160,7 @@ def two_way_share(
 
 
 def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:
-    """The standard error of what ``influence`` sums to, by all ``clusterings`` at once, each a cluster's number."""
+    """The standard error of the sum of ``influence``, by all ``clusterings`` at once, each with cluster numbers."""
     variances = {}
     for size in range(1, len(clusterings) + 1):
         for chosen in combinations(range(len(clusterings)), size):
@@ -173,13 +173,13 @@ def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:
 def either_side_covariances(
     influence: Floats, workers: Codes, dialogues: tuple[Codes, Codes]
 ) -> tuple[Floats, Floats, Floats]:
-    """Covariances of what rows of ``influence`` sum to: by rater and dialogue, by worker alone, by dialogue alone."""
+    """Covariances of the row sums of ``influence``: by rater and dialogue, by worker alone, by dialogue alone."""
     by_worker, by_dialogue = _covariances(influence, workers), dialogue_covariances(influence, dialogues)
     return by_worker + by_dialogue - dialogue_covariances(influence, dialogues, workers), by_worker, by_dialogue
 
 
 def dialogue_covariances(influence: Floats, dialogues: tuple[Codes, Codes], *within: Codes) -> Floats:
-    """Covariances of what rows of ``influence`` sum to, by dialogue, on whichever side it stands, and ``within`` others."""
+    """Covariances of the row sums of ``influence``, by dialogue on either side, and ``within`` other clusters."""
     first, second = dialogues
     of_two = np.flatnonzero(first != second)
     rows = np.concatenate([np.arange(len(first)), of_two])
@@ -192,13 +192,13 @@ def dialogue_covariances(influence: Floats, dialogues: tuple[Codes, Codes], *wit
 
 
 def numbered(clusterings: Sequence[npt.ArrayLike]) -> list[Codes]:
-    """The clusters of several arrays as numbers from 0, of which a name has the same in all of them."""
+    """Number the clusters of several arrays from 0, with the same number for a name in all of them."""
     arrays = [np.asarray(of, dtype=object) for of in clusterings]
     return np.split(_codes(np.concatenate(arrays)), np.cumsum([len(of) for of in arrays])[:-1])
 
 
 def are_reused(dialogues: tuple[Codes, Codes], workers: Codes) -> bool:
-    """Whether several workers judged the same dialogue, on whichever side it stood."""
+    """Whether several workers judged the same dialogue, on either side."""
     return not _inside(np.concatenate(dialogues), np.concatenate([workers, workers]))
 
 
@@ -275,24 +275,24 @@ def is_by_both(result: Result) -> bool:
 
 
 def shared_by(*results: Result) -> str:
-    """What answers have in common in these tests: the dialogue, or the question."""
+    """The second cluster of answers in these tests: the dialogue, or the question."""
     return QUESTION if any(QUESTION in result.method for result in results) else "dialogue"
 
 
 def in_words(said: str, shared: str = QUESTION) -> str:
-    """What is said of dialogues, said of what is ``shared``."""
+    """Change words about dialogues to words about ``shared``."""
     others = "dialogues of the same models" if shared == QUESTION else "dialogues"
     return said.replace(others, f"{shared}s").replace("dialogue", shared)
 
 
 def of_questions(result: Result) -> Result:
-    """``result`` with what is said of dialogues said of questions."""
+    """``result`` with words about questions instead of dialogues."""
     words = {name: tuple(map(in_words, getattr(result, name))) for name in ("assumptions", "notes")}
     return result.but(method=in_words(result.method), **words)
 
 
 def about_words(n: int) -> str:
-    """What is said of an answer that rests on few dialogues."""
+    """The words for an answer from few dialogues."""
     these = f"these {n:,} dialogues" if n > 1 else "this one dialogue"
     return f"{ABOUT_THESE} {these}: with other dialogues of the same models, it might be different"
 

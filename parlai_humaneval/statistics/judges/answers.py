@@ -235,18 +235,18 @@ def choices(tables: Tables, lengths: Mapping[str, int] | None = None) -> pd.Data
 
 
 def first_chosen(chosen: pd.DataFrame, *, name: str = "first shown chosen", level: float = 0.95) -> Result:
-    """How often what stood first was chosen, tested against chance; ``chosen``: of :func:`choices`, of as many
+    """How often the first option was chosen, tested against chance; ``chosen``: from :func:`choices`, with equally many
     options."""
     return _share(chosen, "first", chosen["options"], name, level)
 
 
 def longest_chosen(chosen: pd.DataFrame, *, name: str = "longest chosen", level: float = 0.95) -> Result:
-    """How often the longest was chosen, as :func:`first_chosen`; people may prefer long replies, too."""
+    """How often the longest option was chosen, as in :func:`first_chosen`; people may prefer long replies, too."""
     return _share(chosen, "longest", chosen["options"], name, level)
 
 
 def inconsistent(chosen: pd.DataFrame, *, name: str = "changed with the order", level: float = 0.95) -> Result:
-    """How often a judge that was asked in both orders gave another answer in the second."""
+    """How often a judge gave different answers in the two orders."""
     keys = [key for key in OF_CHOICE if key != "order"]
     both = chosen.groupby(keys, sort=False).agg({"order": "nunique", "answer": "nunique", "dialogue": "first"})
     both = both[both["order"] == 2]

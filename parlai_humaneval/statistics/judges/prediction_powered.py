@@ -45,7 +45,7 @@ in about .06.
 
 @dataclass(frozen=True)
 class Evidence:
-    """People's estimate of some parameters, and the judge's answers to the same and to more.
+    """People's estimate of some parameters, and the judge's answers about the same items and more.
 
     ``influence``: parameters × people's answers, what each adds to the error. ``said_of_people``, ``said_of_all``: how
     the judge's answers would move the estimate, nan where it gave none. ``strata``: the pair or model that each is
@@ -64,12 +64,12 @@ class Evidence:
 
     @property
     def size(self) -> int:
-        """How many parameters there are."""
+        """The number of parameters."""
         return len(self.influence)
 
     @cached_property
     def gap(self) -> Floats:
-        """How far the judge's answers on people's part are from those on all."""
+        """The difference between the judge's answers on people's items and on all items."""
         return self._adjustment[0]
 
     @cached_property
@@ -183,7 +183,7 @@ class Question:
 
 
 def combined(evidence: Evidence, question: Question, power: float) -> Result:
-    """The answer of people and judge together; people's own where the judge does not make it more exact."""
+    """The answer of people and judge combined; people's alone if the judge does not make it more precise."""
     people = question.people
     if people.estimate is None or people.ci_low is None or people.ci_high is None:
         return _alone(question, "without an interval of people's answers, the judge is not used")
@@ -279,7 +279,7 @@ class Matched:
 
     @property
     def known(self) -> Flags:
-        """Which of people's answers the judge has answered, too."""
+        """The people's answers about items that the judge answered, too."""
         return np.asarray(self.on_people >= 0)
 
     @property
@@ -307,7 +307,7 @@ class Matched:
 
 
 def matched(people: Answers, judge: Answers) -> Matched:
-    """The judge's answers to each item averaged, and found again for people's."""
+    """Average the judge's answers to each item, and match them to people's answers."""
     whole = one_an_item(judge)
     on_people = pd.Index(whole.items).get_indexer(pd.Index(people.items))
     sides = two_way.numbered([*people.dialogues, *whole.dialogues])

@@ -30,7 +30,7 @@ from parlai_humaneval.tables.columns import TableError, Tables
 
 @dataclass(frozen=True)
 class StrengthsWithJudge:
-    """Each model's strength and each two models' difference, and the answers that they rest on."""
+    """Each model's strength, each two models' difference, and the answers behind them."""
 
     models: list[Result]
     pairs: list[Result]
@@ -102,7 +102,7 @@ _MAY_DIFFER_OF_RATINGS = (*_MAY_DIFFER, "source", "metric")
 
 
 def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.95) -> list[Result]:
-    """People's answers on a part, made more exact by a judge's answers on all, for everything that both answered.
+    """Combine people's answers on some items with a judge's answers on all, for everything that both answered.
 
     Win rates of pairs, Bradley–Terry strengths, means of ratings on scales and sliders, shares of good turns and of
     speakers who were taken for people. The judge may be useless or biased: its bias is measured where people answered

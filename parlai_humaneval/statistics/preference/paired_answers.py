@@ -78,7 +78,7 @@ def _of_turns(group: ComparisonGroup) -> Iterator[pd.DataFrame]:
 
 
 def by_question(pairs: pd.DataFrame) -> Iterator[tuple[dict[str, str], Ints]]:
-    """Technique, setting, kind and metric, and where the pairs of each are, in the order of these names."""
+    """Technique, setting, kind and metric, with the indices of their pairs, sorted by these names."""
     questions = pairs.groupby(list(GROUP), sort=True).ngroup().to_numpy(dtype=np.int64)
     for number in range(int(questions.max(initial=-1)) + 1):
         places = np.flatnonzero(questions == number)
@@ -108,7 +108,7 @@ def style_counts(text: str) -> tuple[float, float, float, float]:
 
 
 def styles_of(tables: Tables, pairs: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Pairs × ``STYLE``, of what A and of what B said; nan where a text is not known.
+    """The styles of A's and of B's texts, pairs × ``STYLE``; nan for an unknown text.
 
     A turn has its two replies, a verdict or finished dialogue all that the model says in it; otherwise the columns of the
     table of comparisons that hold texts (``reply_columns`` of ``columns.yaml``).
@@ -190,7 +190,7 @@ def _total(texts: Sequence[str]) -> Sequence[float]:
 
 
 def values_of(tables: Tables, pairs: pd.DataFrame, column: str) -> Objects:
-    """The value of ``column`` for each pair, from whichever table has it, None where none does.
+    """The value of ``column`` for each pair, from the table that has it, or None.
 
     Looked up in comparisons, then in dialogues, turns and judgements by the dialogue of A; ``opener`` is the first message
     of the person where no table has such a column.

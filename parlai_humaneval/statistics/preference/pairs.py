@@ -56,7 +56,7 @@ GROUP = ("technique", "setting", "kind", "metric")  # Comparisons are only taken
 
 
 def counted_comparisons(tables: Tables) -> pd.DataFrame:
-    """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before."""
+    """Rows that count: asked, from complete dialogues or judgements, and not a second rating of the same dialogue."""
     rows = tables.comparisons
     asked = ~is_set(rows, "automatic") & rows["own_worker"].isna().to_numpy(dtype=bool)
     # Tables from elsewhere say only in the table of dialogues which of them were left.
@@ -138,11 +138,11 @@ def _kind(rows: pd.DataFrame) -> Objects:
 
 LEAD_A = cells.Estimate(kind="points", name="lead_a", ends="lead", of="lead")
 SCORE = cells.Estimate(kind="share", name="score_a", ends="score", end_labels=("From, superiority", "To, superiority"))
-"""Of two models of which one won: how far the first is ahead, and how often it does better, ties counting half."""
+"""For two models of which one won: how far the first is ahead, and how often it does better, ties counting half."""
 
 
 class DecidedPair(cells.Row):
-    """Two models that were compared; ``model_a`` comes first in the alphabet.
+    """Two compared models; ``model_a`` is alphabetically first.
 
     ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by rater, and by dialogue where
     several workers judged the same. ``paper``: the paper's test of them, which takes all for independent. Both are
@@ -424,7 +424,7 @@ def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelOutcome]
 
 
 def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
-    """How often the one shown first (above or on the left) won, of decided comparisons where that is known."""
+    """How often the model shown first (above or on the left) won, over decided comparisons with known positions."""
     side, outcome = rows["first_a"].to_numpy(dtype=float), rows["outcome"].to_numpy(dtype=float)
     known = ~np.isnan(side) & (outcome != 0)
     won = np.where(side[known] == 1, outcome[known] > 0, outcome[known] < 0).astype(float)

@@ -44,7 +44,7 @@ _TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as scikit-learn's vectoriser cuts words
 
 
 def reasons(tables: Tables) -> pd.DataFrame:
-    """Every written reason once for each model that it speaks for, from ``turns`` and ``comparisons``."""
+    """Every written reason, once for each model that it supports, from ``turns`` and ``comparisons``."""
     rows = tables.turns
     own = rows["own_worker"].isna() & rows["judgement_id"].isna() & rows["reason"].notna()
     left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
@@ -78,7 +78,7 @@ def reasons(tables: Tables) -> pd.DataFrame:
 
 
 def word_counts(texts: Sequence[str]) -> Floats:
-    """Words of each text, cut at blanks."""
+    """The number of words in each text, split at blanks."""
     return np.array([len(str(text).split()) for text in texts], dtype=float)
 
 
@@ -168,7 +168,7 @@ def words_in(text: str) -> set[str]:
 def telling_words(
     reasons: Mapping[str, Sequence[tuple[str, str]]], *, prior: float = PRIOR
 ) -> dict[str, list[TellingWord]]:
-    """The words of reasons for each model, those that tell it most from the others first; only words that lean towards it.
+    """The most distinctive words of reasons for each model, the strongest first; only words that favor the model.
 
     Args:
         reasons: of each model, rater and text. A rater counts once for each word and model, however often it is written.

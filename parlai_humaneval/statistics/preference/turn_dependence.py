@@ -52,7 +52,7 @@ class Reselection(Row):
 
 
 class FirstChoice(BaseModel, extra="forbid", frozen=True):
-    """Is what was chosen in the first turn of a dialogue chosen more often in its later turns than the others?
+    """Whether the model chosen in the first turn of a dialogue is chosen more often than others in later turns.
 
     ``paper``: t test over dialogues; ``clustered``: by worker; ``adjusted``: less the rate of the same model in the
     later turns of all other dialogues, as a good model is chosen first and later. Raters who like one model all along
@@ -234,8 +234,7 @@ _NEEDED += ["continued_each", "tick_choices"]
 
 
 def data_warnings(turns: pd.DataFrame) -> list[str]:
-    """Sentences on what may be a mistake in a checked table, or in the study; none of it keeps the table from being
-    read."""
+    """Warnings about possible mistakes in a checked table, or in the study. The table can be read all the same."""
     rows = turns[_NEEDED][of_own_rater(turns) & ~is_set(turns, "continued_each")]
     if rows.empty:
         return []

@@ -251,7 +251,7 @@ def superiority_of_difference(difference: Result) -> Result:
 
 
 def complement(share: Result) -> Result:
-    """The same share of the other of two models, which is the rest."""
+    """The share of the other model of two: 1 minus this share."""
     estimate, low, high = (None if end is None else 1 - end for end in (share.estimate, share.ci_high, share.ci_low))
     return share.but(estimate=estimate, ci_low=low, ci_high=high)
 
@@ -361,7 +361,7 @@ def group_rates(
 
 
 def most_groups(pairs: pd.DataFrame, values: npt.ArrayLike) -> int:
-    """How many groups are large enough, of the two models that have most of them."""
+    """The largest number of large enough groups that two models have."""
     rows = pairs.assign(value=np.asarray(values, dtype=object))
     return max((len(_large(own)) for _, own in rows.groupby(["model_a", "model_b"])), default=0)
 

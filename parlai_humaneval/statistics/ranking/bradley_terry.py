@@ -35,7 +35,7 @@ def bradley_terry(
     cluster: str = "worker",
     dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
 ) -> fitting.Strengths:
-    """Strengths of models from comparisons of two, with ties and an effect of the place; see :class:`Strengths`.
+    """Strengths of models from pairwise comparisons, with ties and a position effect; see :class:`Strengths`.
 
     Args:
         first, second: per comparison, the names of the two models; ``first`` stood at the first place (left or top).

@@ -129,7 +129,7 @@ class Strengths(BaseModel, extra="forbid", frozen=True):
 
 
 def strength_note(order: ModelOrder, model: str, strength: Result) -> str:
-    """With which models a strength can be compared where that is not with all, or why there is none; else empty."""
+    """The models that a strength can be compared with if not all, or why there is none; otherwise empty."""
     return "; ".join(strength.notes) if strength.estimate is None else order.note(model)
 
 
@@ -233,7 +233,7 @@ def other_groups(over: Floats, known: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def why_unknown(over: Floats, model: int) -> str:
-    """Why a model has no finite strength."""
+    """The reason why a model has no finite strength."""
     wins, losses = over[model].sum(), over[:, model].sum()
     if wins and losses:
         return "no chain of wins links it with the other models in both directions"
@@ -302,7 +302,7 @@ def strengths_of(
 
 
 def nothing_known(asked: Asked, n: int, clusters: int, unknown: Mapping[int, str], why: str) -> Strengths:
-    """Where no strength at all can be estimated."""
+    """The result if no strength can be estimated."""
     nobody, no_model = np.zeros((clusters, 0)), {"models": np.zeros((0, 0))}
     empty = Fitted(np.zeros(0), np.zeros((0, 0)), nobody, no_model, (), n, nobody)
     found = strengths_of(empty, asked, (), {i: unknown.get(i, why) for i in range(len(asked.names))})

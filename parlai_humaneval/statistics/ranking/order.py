@@ -54,7 +54,7 @@ class ModelOrder(BaseModel, extra="forbid", frozen=True):
         return [name for group in self.groups for name in group]
 
     def group_of(self, model: str) -> tuple[str, ...]:
-        """The models that are linked with it, and itself."""
+        """The model's group: the models linked with it, and itself."""
         return next(group for group in self.groups if model in group)
 
     def is_above(self, model: str, other: str) -> bool:
@@ -70,7 +70,7 @@ class ModelOrder(BaseModel, extra="forbid", frozen=True):
         return 1 + sum(self.is_above(other, model) for other in self.names if other != model)
 
     def first(self, among: Sequence[str]) -> list[str]:
-        """Those of ``among`` that none of ``among`` ranks above: one model leads, of several none does."""
+        """The top models of ``among``: a single one leads, several do not."""
         return [model for model in among if not any(self.is_above(other, model) for other in among if other != model)]
 
     def unordered(self, models: Sequence[str]) -> list[tuple[str, ...]]:
@@ -84,7 +84,7 @@ class ModelOrder(BaseModel, extra="forbid", frozen=True):
         return f"among {listed(group)}" if 1 < len(group) < len(self.names) else ""
 
     def reasons(self) -> Iterator[str]:
-        """Sentences that say why strengths do not compare all models, and which groups cannot be ordered."""
+        """Explain why strengths do not compare all models, and which groups cannot be ordered."""
         places, above, below = range(len(self.groups)), *({pair[place] for pair in self.above} for place in (0, 1))
         single = {a for a in places if len(self.groups[a]) == 1 and not (a in above and a in below)}
         pairs = [(a, b) for a, b in combinations(places, 2) if not single & {a, b}]
@@ -116,7 +116,7 @@ def not_compared(groups: Sequence[Sequence[str]]) -> str:
 
 
 def order_of(over: Floats, names: Sequence[str], strengths: Sequence[float | None]) -> ModelOrder:
-    """The order that answers tell."""
+    """The order of models that the answers support."""
     # Whether the row's model was chosen over the column's, directly or through others; each reaches itself.
     reach = (np.asarray(over) > 0) | np.eye(len(over), dtype=bool)
     for _ in range(max(1, len(over).bit_length())):
@@ -144,7 +144,7 @@ BEST_SOURCE = "Romano & Wolf 2005; Canay, Romano & Shaikh 2017; sets of the best
 NO_INTERVAL = "no simultaneous interval: too few effective clusters, or they do not differ"
 DRAWS = 4_999
 EXACT_CLUSTERS = DRAWS.bit_length()
-"""Of up to so many there are fewer assignments of signs than draws, so that all are tried."""
+"""Up to this many, there are fewer assignments of signs than draws, so all are tried."""
 _CELLS = 4_000_000
 _SMALL = 1e-9
 
@@ -436,7 +436,7 @@ class ScoreRange(BaseModel, extra="forbid", frozen=True):
 
     @property
     def middle(self) -> float:
-        """The score that goes with the interval: over resamples, or over orders where there are too few workers."""
+        """The score for the interval: over resamples, or over orders if there are too few workers."""
         return self.order_middle if self.bootstrap_middle is None else self.bootstrap_middle
 
 

@@ -85,7 +85,7 @@ class StylePair(Row):
 
     @property
     def became(self) -> str:
-        """What became of the lead: kept, gone, turned or shown (only at equal style); none where there is none in either.
+        """The fate of the lead: kept, gone, turned or shown (only at equal style); none if there never was one.
 
         "cannot tell": there is none at equal style, and no change either, as style goes with the model or answers are few.
         """
@@ -103,7 +103,7 @@ def _is_significant(result: Result) -> bool:
 
 
 class StyleEffect(Row):
-    """How far more of ``feature`` goes with being chosen: words, list items, headers, bold, or being shown first.
+    """How strongly ``feature`` is associated with being chosen: words, list items, headers, bold, or position.
 
     ``effect``: log odds for a difference of one root mean square (``scale``); of the first, for being shown so.
     ``double``: how often a reply with twice as much of it (or shown first) is chosen over one that is equal in all else.

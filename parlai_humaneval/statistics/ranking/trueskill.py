@@ -52,13 +52,13 @@ class SkillModel:
 
     @property
     def margin(self) -> float:
-        """How near two performances are in a tie."""
+        """The largest difference of two performances in a tie."""
         return float(special.ndtri((self.draw + 1) / 2) * np.sqrt(2) * self.beta)
 
 
 @dataclass(frozen=True)
 class Maths(Generic[Number]):
-    """The functions of plain numbers, or those of arrays."""
+    """Functions for plain numbers, or for arrays."""
 
     sqrt: Callable[[Number], Number]
     exp: Callable[[Number], Number]

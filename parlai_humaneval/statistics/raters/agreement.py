@@ -35,7 +35,7 @@ def percent_agreement(
     cluster: str,
     level: float = 0.95,
 ) -> Result:
-    """Share of answers that are the same, with an interval; tested against nothing."""
+    """Share of equal answers, with an interval but no test."""
     same = (np.asarray(first, dtype=object) == np.asarray(second, dtype=object)).astype(float)
     return _share(same, np.ones_like(same), clusters, name, cluster, level)
 
@@ -49,7 +49,7 @@ def _share(alike: Floats, of: Floats, clusters: npt.ArrayLike, name: str, cluste
 def pair_agreement(
     counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str, level: float = 0.95
 ) -> Result:
-    """Share of pairs of raters of the same item who said the same, with an interval. ``counts`` as for κ."""
+    """Share of pairs of raters of an item who agree, with an interval. ``counts`` as for κ."""
     table, groups = _rated_twice(counts, clusters)
     raters = table.sum(axis=1)
     alike, pairs = (table * (table - 1)).sum(axis=1) / 2, raters * (raters - 1) / 2

@@ -301,7 +301,7 @@ class TimeSpent(Row):
 
 
 def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
-    """What raters spent on each unit of each technique and setting, from the tables that say most.
+    """Rater time per unit of each technique and setting, from the most detailed tables.
 
     Live dialogues from ``dialogues``, else what ``turns`` say; judgements of finished dialogues from ``judgements``
     (attention checks apart), else from ``segments`` and ``comparisons``. Units without a time do not count.
@@ -471,7 +471,7 @@ def cumulative_time(durations: npt.ArrayLike, workers: npt.ArrayLike, *, onboard
 
 
 def dialogues_needed(n_judgements: npt.ArrayLike, reuse: int | None = None) -> Ints:
-    """Dialogues *of each model* that must be there to make so many judgements of pairs."""
+    """The dialogues *of each model* that this many judgements of pairs need."""
     n = np.asarray(n_judgements, dtype=np.int64)
     if (n < 0).any() or (reuse is not None and reuse < 1):
         raise ValueError("the number of judgements must not be negative, and reuse at least 1")

@@ -36,7 +36,7 @@ from parlai_humaneval.tables.schema import HUMAN
 
 Source = Literal["turns", "comparisons", "ratings", "segments"]
 Unit = Literal["share", "points", "z"]
-"""Of gaps: a share of 0 to 1, points of a rating scale, or standard deviations of a worker's ratings."""
+"""Unit of gaps: a share of 0 to 1, points of a rating scale, or standard deviations of a worker's ratings."""
 LEAST_ICC = 0.001
 """To plan with where the one seen is negative: the test stays the clustered one, and no gain is counted on."""
 
@@ -70,7 +70,7 @@ class GapData:
 
     @property
     def effective_workers(self) -> float:
-        """(Σn)²/Σn²: as many workers who gave equally much would say as much."""
+        """(Σn)²/Σn²: the equivalent number of workers with equally many observations."""
         return effective_clusters(np.unique(pd.factorize(self.workers)[0], return_counts=True)[1])
 
     @property
@@ -182,7 +182,7 @@ def answer_clustering(parts: Sequence[GapData | ModelRatings], n: int) -> Answer
 
 
 def measures_of(tables: Tables) -> list[Measure]:
-    """All that the tables measure, in the order of the report's sections."""
+    """All measures in the tables, in the order of the report's sections."""
     return [*_turns(tables), *_comparisons(tables), *_sliders(tables), *_likert(tables), *_segments(tables)]
 
 

@@ -54,12 +54,12 @@ class RatedCriterion:
 
     @property
     def family(self) -> Family:
-        """What is corrected for together."""
+        """The family for corrections."""
         return Family(self.technique, self.setting, self.metric, self.criterion)
 
     @property
     def limits(self) -> clustered.Limits:
-        """What a mean cannot be beyond."""
+        """The limits of a mean."""
         return None if self.minimum is None or self.maximum is None else (self.minimum, self.maximum)
 
     def better(self, values: Floats) -> Floats:

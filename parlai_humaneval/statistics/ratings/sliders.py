@@ -349,7 +349,7 @@ def _score(model: str, ratings: pd.DataFrame, criteria: Sequence[str], level: fl
 
 
 def overall_parts(ratings: pd.DataFrame, column: str) -> tuple[Floats, Objects, Objects]:
-    """What each dialogue of one model adds to its overall score: a number per dialogue whose mean is that score."""
+    """Each dialogue's contribution to a model's overall score, which is the mean of these numbers."""
     known = ratings[ratings[column].notna().to_numpy(dtype=bool)]
     x = known[column].to_numpy(dtype=float)
     code, names = pd.factorize(known["criterion"])

@@ -33,7 +33,7 @@ _CELLS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen at each length, in rising order, and the ``place`` of each observation's length among them."""
+    """The observations at each length, in rising order, and the index (``place``) of each observation's length."""
 
     lengths: Ints
     spotted: Floats
@@ -63,7 +63,7 @@ def seen_by_length(k: npt.ArrayLike, spotted: npt.ArrayLike, weights: npt.ArrayL
 
 
 def checked(k: npt.ArrayLike, spotted: npt.ArrayLike) -> tuple[Ints, Floats]:
-    """The two as arrays, or a ValueError that says what is wrong."""
+    """Check both and return them as arrays, or raise a ValueError."""
     exchanges, found = np.asarray(k, dtype=float).ravel(), np.asarray(spotted, dtype=float).ravel()
     if exchanges.size != found.size:
         raise ValueError(f"{exchanges.size} lengths k, but {found.size} values of spotted: expected one per segment.")

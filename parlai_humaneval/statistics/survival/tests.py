@@ -68,7 +68,7 @@ class Scores:
 
     @property
     def without_contrast(self) -> tuple[str, ...]:
-        """Why the scores say nothing of a difference, if they do not."""
+        """The reason why the scores cannot show a difference, if any."""
         if not self.score.size:
             return (NOTHING,)
         if len(self.groups) < 2:
@@ -79,7 +79,7 @@ class Scores:
 
     @property
     def why_nothing(self) -> tuple[str, ...]:
-        """Why U and V are 0, if they must be."""
+        """The reason why U and V must be 0, if any."""
         return self.without_contrast or (() if self.v > _TINY else (APART,))
 
 

@@ -97,7 +97,7 @@ def test_a_segment_longer_than_a_dialogue(tmp_path: Path) -> None:
     """Which dialogue, how long it is, and how long it should be."""
     bots = duets(tmp_path, WORDY, TERSE, dialogues=2, exchanges=3)
     text = said_to(tmp_path, "spot_the_bot", f"dialogues=[{bots}]", "generate=''", f"models=[{WORDY},{TERSE}]")
-    assert "has 3 complete exchange(s), but the longest segment takes 5 after 1 of the seed" in text
+    assert "has 3 complete exchange(s), but the longest segment needs 5 after 1 of the seed" in text
     assert "0 of the 2 dialogues are long enough" in text
     assert f"{WORDY}--{TERSE}-" in text
 

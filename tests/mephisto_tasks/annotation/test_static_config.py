@@ -72,7 +72,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
             (show, DECIDED, "dialogues that are rated again have several raters")
             for show in ("replay", "turn", "whole")
         ),
-        ("pair", {**DECIDED, "units_per_worker": 2}, "set units_per_worker=1, and its size with"),
+        ("pair", {**DECIDED, "units_per_worker": 2}, "set units_per_worker=1, and set the size of the assignment with"),
         ("pair", {**DECIDED, "models": ["a", "b"], "margin": None}, "stop=decided needs a margin"),
         ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out, name the models"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged at most 289 times"),
@@ -99,9 +99,9 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("self_chat", {"num_dialogues": 0}, "num_dialogues:"),
         ("self_chat", {"start": "hello"}, "start:"),
         ("spot", {"models": ["a"]}, "generate=pairs needs two models or more"),
-        ("spot", {"segment_lengths": []}, "segment_lengths must be different numbers of exchanges from 1"),
-        ("spot", {"segment_lengths": [0, 2]}, "segment_lengths must be different numbers of exchanges from 1"),
-        ("spot", {"segment_lengths": [2, 2]}, "segment_lengths must be different numbers of exchanges from 1"),
+        ("spot", {"segment_lengths": []}, "segment_lengths must be different numbers of exchanges, 1 or more"),
+        ("spot", {"segment_lengths": [0, 2]}, "segment_lengths must be different numbers of exchanges, 1 or more"),
+        ("spot", {"segment_lengths": [2, 2]}, "segment_lengths must be different numbers of exchanges, 1 or more"),
         (
             "spot",
             {"exchanges": 4},

@@ -78,7 +78,7 @@ def test_the_bases_of_these_tests_are_right(base: dict[str, Any]) -> None:
     [
         ({"models": MANY, "groups": [MANY]}, "sata compares 2 models at a time, but got ['a', 'b', 'c', 'd']"),
         ({"groups": [["a", "b"]], "group_size": 3}, "compares 3 models at a time, but got ['a', 'b']"),
-        ({"group_size": 3}, "at least 3 models must be named, not 2"),
+        ({"group_size": 3}, "at least 3 models must be named, but you named 2"),
         ({"group_size": 1}, "sata needs at least two replies to choose from"),
         (
             {"setting": "sata"},

@@ -99,7 +99,7 @@ def test_fewer_models_are_retired_and_fewer_groups_stopped() -> None:
         ({"replies": {"filter": "mask", "words": []}}, "replies.filter is 'off'"),
         ({"seed": 3}, "seed is not set in the running launch of 't' and 3 here"),
         ({"extra": 1}, "extra is not set"),
-        ({"dialogues_per_group": 9}, "it cannot ask for fewer"),
+        ({"dialogues_per_group": 9}, "a running launch cannot collect fewer"),
         ({"judgements_per_group": 9}, "judgements_per_group is not set"),
         ({"models": ["a", "b", "d"]}, "d: the running launch of 't' has no such model"),
         ({"groups": [["a", "b"], ["d", "b"]]}, "d: the running launch"),

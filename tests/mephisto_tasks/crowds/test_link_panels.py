@@ -173,7 +173,7 @@ def test_a_panel_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ({"redirects": {"complete": "https://a.org/?x={"}}, "redirects.complete: braces only enclose names"),
         ({"parameters": {"worker": "invitation"}}, "'invitation' is reserved for this package's invitations"),
         ({"redirects": {"finished": "https://a.org/"}}, "redirects.finished"),
-        ({"name": "invitation"}, "taken by this package"),
+        ({"name": "invitation"}, "reserved for this package"),
         ({"name": "Our Panel"}, "name: String should match pattern"),
         ({"parameters": {}}, "parameters.worker: is missing"),
         ({"colour": "red"}, "colour: is not a known name here"),

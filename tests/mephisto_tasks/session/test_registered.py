@@ -117,7 +117,9 @@ async def test_a_registration_holds_for_later_launches_and_a_raised_cap_is_told(
     async with start(prereg=file) as run:
         for number in range(4):
             await whole_dialogue(run, f"w{number}")
-    with pytest.raises(ConfigError, match=f"not what was registered as {facts.name}: turns was 2 and is now 3"):
+    with pytest.raises(
+        ConfigError, match=f"differs from the study registered as {facts.name}: turns was 2 and is now 3"
+    ):
         async with start(**DECIDED, turns=3):
             pass
     registered(tmp_path, "other.md", **{**DECIDED, "max_dialogues": 40})

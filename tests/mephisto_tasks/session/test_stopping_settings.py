@@ -37,7 +37,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
             {"margin": 10},
             "10 is not a valid margin for counting two models as equal; give a share above 0 and below 1, such as 0.1",
         ),
-        ({"margin": float("nan")}, "nan is not a margin"),
+        ({"margin": float("nan")}, "nan is not a valid margin"),
         (
             {"max_dialogues": None},
             "`parlai-humaneval plan --technique pw_turn --stop decided --models 3 --gap 0.1` recommends a number",

@@ -287,7 +287,7 @@ def test_a_wrong_field_is_named_with_its_place(kind: str, change: Callable[[Any]
 
 def test_pairs_of_nobody_are_refused():
     """agent_data.json does not name its worker, without whom no interval is right."""
-    with pytest.raises(UnreadableUnit, match=r"nothing shows who judged.*--from mephisto"):
+    with pytest.raises(UnreadableUnit, match=r"does not show who judged.*--from mephisto"):
         chats.acute_rows(unit("acute_agent_data.json"), PLAN)
 
 

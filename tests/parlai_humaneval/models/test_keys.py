@@ -55,7 +55,7 @@ def test_a_variable_that_is_set_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"extra_body": json.dumps({"headers": {"X-Api-Key": KEY}})}, "X-Api-Key: keys do not belong in zoo files"),
         ({"extra_body": [{"Authorization": KEY}]}, "extra_body.0.Authorization: keys do not belong in zoo files"),
         ({"url": f"https://example.org/chat?v=2&api_key={KEY}"}, "url: “api_key” in the address looks like a key"),
-        ({"url": f"https://example.org/chat?sig={KEY}"}, "name that in authorization_env"),
+        ({"url": f"https://example.org/chat?sig={KEY}"}, "set authorization_env to its name"),
         ({"command": f"python bot.py --key {KEY}"}, "command: something in it looks like a key"),
         ({"system_prompt": f"Say Bearer {KEY}"}, "system_prompt: something in it looks like a key"),
         ({"base_url": f"https://me:{KEY}@example.org/v1"}, "base_url: the address contains a name or password"),

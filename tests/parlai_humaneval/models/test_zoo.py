@@ -123,7 +123,7 @@ def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -
         ("models: {a: {options: {model: x}, memory_gb: much}}", r"models\.a\.memory_gb: .*number.*got 'much'"),
         ("models: {ab1: {options: {model: x}}, b: {extends: ab2}}", r"no model is called “ab2”\. Did you mean ab1\?"),
         ("models: {a: {extends: b}}", r"models\.a\.extends: no model is called “b”\. Did you mean a\?"),
-        ("models: {a: {extends: b}, b: {extends: a}}", r"models\.a\.extends: leads in a circle \(a → b → a\)"),
+        ("models: {a: {extends: b}, b: {extends: a}}", r"models\.a\.extends: forms a circle \(a → b → a\)"),
         ("models: [", "not YAML"),
         (
             "models: {a: {options: {model: x}}, a: {options: {model: y}}}",

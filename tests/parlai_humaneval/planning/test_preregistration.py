@@ -212,8 +212,8 @@ def test_a_plan_writes_it(tmp_path: Path) -> None:
     [
         (["models=[ada,bob]"], "settings such as models=[ada,bob] belong in a preregistration, but no file"),
         (["--exclude", "greeting"], "--exclude is for a preregistration"),
-        (["--prereg", "{new}"], "names the 2 models that are compared"),
-        (["--prereg", "{new}", "models=[a,b]", "--models", "3"], "names the 3 models"),
+        (["--prereg", "{new}"], "must name the 2 models to compare"),
+        (["--prereg", "{new}", "models=[a,b]", "--models", "3"], "must name the 3 models"),
         (["--prereg", "{new}", "models=[a,b]", "alpha=0.1"], "pass it as an option, --alpha"),
         (["--prereg", "{new}", "models"], "is not a setting"),
         (["--prereg", "{new}", "models=[a,b]", "metric=humannes"], "has no metric 'humannes'"),

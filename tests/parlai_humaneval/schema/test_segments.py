@@ -79,7 +79,7 @@ def test_exchanges_of_the_seed_come_on_top() -> None:
 @pytest.mark.parametrize(
     ("dialogues", "human", "share", "said"),
     [
-        ([], (), 0.0, "no dialogue with a model"),
+        ([], (), 0.0, "none of the dialogues has a model"),
         (
             bots(8),
             people(1),

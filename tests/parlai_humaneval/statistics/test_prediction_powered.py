@@ -307,7 +307,7 @@ def _without_overlap(tables: Tables) -> Tables:
         (lambda people, judge: (NOBODY, judge), "no answers by people"),
         (
             lambda people, judge: (people.ratings, judge),
-            "tables: expected Tables, as read_tables(folder) gives them, not Data",
+            "tables: expected Tables, as read_tables(folder) returns them, not Data",
         ),
         (
             lambda people, judge: (people, judge.ratings),

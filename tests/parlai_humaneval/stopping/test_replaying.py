@@ -242,8 +242,8 @@ def test_what_cannot_be_asked_is_refused(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"margin": 0}, r"^0 is not a margin.* never decide between two equal models; give a share"),
-        ({"margin": 10}, r"^10 is not a margin.* such as 0\.1 for 10 points$"),
+        ({"margin": 0}, r"^0 is not a valid margin.* never decide between two equal models; give a share"),
+        ({"margin": 10}, r"^10 is not a valid margin.* such as 0\.1 for 10 points$"),
         ({"alpha": 0}, r"^0 is not a rate of false claims; give a rate above 0 and at most 0\.5, such as 0\.05$"),
         ({"margin": "wide"}, r"^margin: must be a number, not 'wide'$"),
         ({"evidence": "all"}, r"^evidence: cannot be 'all'"),

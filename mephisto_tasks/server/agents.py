@@ -7,7 +7,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import WSCloseCode, web
@@ -120,27 +120,18 @@ class Agent:
         self.outbox.clear()
 
 
-class AgentBook:
+class AgentBook(dict[str, Agent]):
     def __init__(self, disconnect_after_s: float) -> None:
-        self._agents: dict[str, Agent] = {}
+        super().__init__()
         self._disconnect_after_s = disconnect_after_s
-
-    def __iter__(self) -> Iterator[Agent]:
-        return iter(self._agents.values())
-
-    def __len__(self) -> int:
-        return len(self._agents)
-
-    def find(self, agent_id: str) -> Agent | None:
-        return self._agents.get(agent_id)
 
     def find_or_create(self, agent_id: str) -> Agent:
         """Only for ids that the operator named: a page cannot make the router remember anything."""
-        return self._agents.setdefault(agent_id, Agent(agent_id))
+        return self.setdefault(agent_id, Agent(agent_id))
 
     def statuses(self, now: float) -> dict[str, str]:
         """Agent id → status, after marking silent pages; without agents whose work was taken: their page may close."""
-        working = [agent for agent in self if not agent.over]
+        working = [agent for agent in self.values() if not agent.over]
         for agent in working:
             patience_s = self._disconnect_after_s if agent.came else min(self._disconnect_after_s, NEVER_CAME_S)
             if agent.status in LIVE and agent.last_seen is not None and now - agent.last_seen > patience_s:

@@ -107,11 +107,11 @@ class PageSockets:
         return min(_LONGEST_PAUSE_S, max(own, of_all if agent.answer_limit.is_low else 0.0))
 
     def _agent_of(self, connection: Connection) -> Agent | None:
-        return None if connection.agent_id is None else self._router.agents.find(connection.agent_id)
+        return None if connection.agent_id is None else self._router.agents.get(connection.agent_id)
 
     def _dispatch(self, connection: Connection, packet: packets.PagePacket) -> None:
         if packet.packet_type == packets.ALIVE:
-            claimed = self._router.agents.find(packet.subject_id)
+            claimed = self._router.agents.get(packet.subject_id)
             if claimed is None:
                 self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True, reason=UNKNOWN)
             elif not claimed.admits(packet.of_page().agent_token):
@@ -402,7 +402,7 @@ class _Routes:
 
     async def log_error(self, request: web.Request) -> web.Response:
         body = await _body(request, packets.LogErrorBody)
-        agent = self.router.agents.find(body.USED_AGENT_ID or "")
+        agent = self.router.agents.get(body.USED_AGENT_ID or "")
         if agent is None or not agent.admits(body.agent_token):
             raise web.HTTPForbidden(reason=security.NOT_OF_A_PAGE)
         if not self.router.log_error(agent, body.error_data):
@@ -416,7 +416,7 @@ class _Routes:
         return _json(self.router.health())
 
     def admitted(self, agent_id: str, token: str) -> Agent:
-        agent = self.router.agents.find(agent_id)
+        agent = self.router.agents.get(agent_id)
         if agent is None:
             raise web.HTTPNotFound(reason=NOT_OPEN)
         if not agent.admits(token):

@@ -71,11 +71,7 @@ Model = TypeVar("Model", bound=BaseModel)
 ShortText = Annotated[str, Field(min_length=1, max_length=300)]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Request(_Body):
+class _Request(BaseModel):
     agent_token: str = ""
     client_timestamp: Any = None
 
@@ -109,21 +105,21 @@ class SubmitTaskBody(_Request):
     final_data: dict[str, Any] = Field(default_factory=dict)
 
 
-class _Tip(_Body):
+class _Tip(BaseModel):
     header: Annotated[str, Field(max_length=300)]
     text: Annotated[str, Field(max_length=2000)]
 
 
-class _Feedback(_Body):
+class _Feedback(BaseModel):
     question: Annotated[str, Field(max_length=2000)]
     text: Annotated[str, Field(max_length=2000)]
 
 
-class _Feedbacks(_Body):
+class _Feedbacks(BaseModel):
     data: Annotated[list[_Feedback], Field(max_length=20)]
 
 
-class Metadata(_Body):
+class Metadata(BaseModel):
     """What Mephisto's own pages say of a task. It reads these keys without looking whether they are there."""
 
     tips: _Tip | None = None
@@ -146,7 +142,7 @@ class PageData(_Open):
     last_seq: Annotated[int, Field(ge=0, le=MAX_SEQ)] = 0
 
 
-class PagePacket(_Body):
+class PagePacket(BaseModel):
     """A packet as a page sends it over the websocket; ``data`` is checked by its own type."""
 
     packet_type: ShortText

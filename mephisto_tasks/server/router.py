@@ -76,7 +76,7 @@ class Router:
             "status": "ok",
             "operator_connected": self._link is not None,
             "agents": len(self.agents),
-            "queued": sum(len(agent.outbox) for agent in self.agents),
+            "queued": sum(len(agent.outbox) for agent in self.agents.values()),
         }
 
     # -- the operator's side --------------------------------------------------------------------
@@ -95,7 +95,7 @@ class Router:
 
     def is_here(self, agent_id: str) -> bool:
         """Whether a page speaks for the agent at this moment. Thread-safe."""
-        agent = self.agents.find(agent_id)
+        agent = self.agents.get(agent_id)
         return agent is not None and agent.connection is not None
 
     def _in_loop(self, call: Any, *args: Any) -> bool:
@@ -267,6 +267,6 @@ class Router:
         connection.send({"packet_type": packets.HEARTBEAT, "subject_id": agent.agent_id, "data": data})
 
     def _release(self, connection: Connection) -> None:
-        agent = self.agents.find(connection.agent_id) if connection.agent_id else None
+        agent = self.agents.get(connection.agent_id) if connection.agent_id else None
         if agent is not None and agent.connection is connection:
             agent.connection = None

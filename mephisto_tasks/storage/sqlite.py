@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from parlai_humaneval._util.data_files import read_yaml
@@ -228,9 +227,7 @@ class Beginning:
         """Raters may come: from now on, threads wait for as long as it takes."""
         _here.begins, self._over = False, True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         trouble = None if self._over else passing(error)
         self.over()
         if trouble is not None:

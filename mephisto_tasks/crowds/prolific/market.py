@@ -122,6 +122,7 @@ class StudyFollower:
 
     def __post_init__(self) -> None:
         self._stopped, self._nudged = threading.Event(), threading.Event()
+        self.nudge = self._nudged.set
         self._counts: Mapping[str, Any] = {}
         self._listed_at, self._link_asked_at = float("-inf"), time.monotonic()
         self._unanswered = 0  # how many times in a row our own link has not answered
@@ -140,9 +141,6 @@ class StudyFollower:
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(timeout=30)
-
-    def nudge(self) -> None:
-        self._nudged.set()
 
     def _follow(self) -> None:
         looked_at, paused = time.monotonic(), self._control.paused

@@ -7,9 +7,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -130,11 +130,9 @@ class ModelWorker:
             raise RuntimeError(CLOSED)
         return request
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self) -> AbstractContextManager[bool]:
         """Requests that are submitted within wait for each other, and can share a batch."""
-        with self._changed:
-            yield
+        return self._changed
 
     def _send(self, request: Request) -> None:
         if not self._enqueue(request):

@@ -359,7 +359,7 @@ async def test_a_flood_of_answers_is_slowed_down_and_loses_none(served: Served, 
     async with open_page(served.url) as client:
         await client.register()
         await client.next_state()
-        agent = served.router.agents.find("practice-1")
+        agent = served.router.agents.get("practice-1")
         assert agent is not None
         agent.answer_limit = RateLimit(per_second=20, burst=5)
         answer = {"kind": "message", "step_id": "m1", "text": "Hi"}

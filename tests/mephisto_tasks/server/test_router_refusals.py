@@ -233,7 +233,7 @@ async def test_a_flood_is_stopped(served: Served, open_page: Pages) -> None:
     async with open_page(served.url) as client:
         await client.register()
         state = await client.next_state()
-        agent = served.router.agents.find("practice-1")
+        agent = served.router.agents.get("practice-1")
         assert agent is not None
         agent.limit = RateLimit(per_second=5, burst=3)
         beat: dict[str, Any] = {"packet_type": "heartbeat", "subject_id": client.agent_id, "data": {}}

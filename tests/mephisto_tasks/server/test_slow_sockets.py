@@ -96,7 +96,7 @@ async def test_a_page_that_never_reads_is_cut_off_and_loses_nothing(impatient: S
         writer.write(
             text_frame(json.dumps({"packet_type": "alive", "subject_id": client.agent_id, "data": data}).encode())
         )
-        agent = impatient.router.agents.find(client.agent_id)
+        agent = impatient.router.agents.get(client.agent_id)
         assert agent is not None
         await eventually(lambda: agent.connection is not None)
         writer.transport.pause_reading()  # type: ignore[attr-defined]  # asyncio's own transports can

@@ -53,6 +53,11 @@ UNANSWERED = [
     *("direct_assessment-sliders", "pw_dialog", "spot_the_bot", "spot_the_bot-practice", "third_party-choose"),
     *("third_party-rank", "third_party-whole"),
 ]
+READ_TO_THE_END = [
+    *("pw_turn", "sata-sata_user", "sata-eight", "free_for_all-many", "single_model", "arena-practice-1"),
+    *("third_party-choose", "third_party-rank", "pw_dialog", "third_party-verdict"),
+]
+NOT_SEEN = "the end was not on your screen yet."
 LOOSE = "label[for=message], [role=group] h2, [data-question]"
 """What asks where one has read: in a low window it follows what is judged, and is out of sight until then."""
 
@@ -112,6 +117,21 @@ _STICKING = """
   return heights;
 }
 """
+_ENDS_SEEN = """
+() => {
+  const seen = new Set();
+  const look = () => document.querySelectorAll("[data-end]").forEach((end) => {
+    const {left, width, bottom} = end.firstElementChild.getBoundingClientRect();
+    const at = document.elementFromPoint(left + width / 2, bottom - 4);
+    const folded = end.querySelector("[aria-expanded=false]") !== null;
+    if (at !== null && !folded && (end.closest("label") ?? end).contains(at)) { seen.add(end.dataset.end); }
+  });
+  look();
+  addEventListener("scroll", look);
+  window.endsSeen = () => { look(); return [...seen]; };
+}
+"""
+"""Keeps the names of what is judged, once its last line was on the screen with nothing over it."""
 _CUT_LINKS = """
 () => [...document.querySelectorAll("nav[data-jump]")].flatMap((bar) => {
   const around = bar.getBoundingClientRect();
@@ -322,9 +342,13 @@ def _read_to_the_last(page: Page) -> None:
     )
     if replies.count() == 0:
         return
-    replies.last.evaluate(
-        "element => (element.closest('label, li[data-card], figure') ?? element).scrollIntoView({block: 'nearest'})"
-    )
+    replies.last.evaluate("""
+        element => {
+          const card = element.closest("label, li[data-card], figure") ?? element;
+          const high = card.offsetHeight > innerHeight; // a short reply beside a long one
+          (high ? element : card).scrollIntoView({block: high ? "center" : "nearest"});
+        }
+    """)
     _rest(page)
     assert _readable(replies.last), _seen(replies.last)
     if page.locator("[data-stick=question][data-stuck]").count():
@@ -403,33 +427,70 @@ def _sent(stage: Stage) -> list[dict[str, Any]]:
     return stage.answers
 
 
-@pytest.mark.parametrize("name", ["pw_dialog", "third_party-verdict"])
-def test_two_conversations_below_one_another_are_read_to_their_ends(stage: tuple[str, Stage], name: str) -> None:
-    """On a narrow window an answer waits for both ends, and says so; each press leads to one. Side by side nothing waits."""
+@pytest.mark.parametrize("name", READ_TO_THE_END)
+def test_nobody_answers_before_each_end_was_on_the_screen(stage: tuple[str, Stage], name: str) -> None:
+    """An answer waits for each end that was never on the screen, and says so there. Each press leads to one."""
     size, on_stage = stage
     page = _open(on_stage, SCENES[name])
-    options = page.locator("form input[type=radio]")
-    _choose(page, options, size in TOUCH)
+    names = page.locator("[data-end]").evaluate_all("ends => ends.map((end) => end.dataset.end)")
+    page.evaluate(_ENDS_SEEN)
+    if name == "third_party-rank":
+        page.keyboard.type("123")
+    else:
+        _choose(page, page.locator("form input:is([type=radio], [type=checkbox])"), size in TOUCH)
     if SCENES[name].explains:
         page.get_by_role("textbox").fill(REASON)
     press = page.get_by_role("button", name="Continue")
-    if SIZES[size][0] >= 720:
+    note = page.get_by_text(NOT_SEEN)
+    for _ in [*names, "sent"]:
+        press.scroll_into_view_if_needed()
+        _rest(page)
+        before = _ends_seen(page)
         press.click()
-        assert len(_sent(on_stage)) == 1
-        return
-    # The button at the end of the page is reached past the second end.
-    for conversation in ("1st", "2nd") if page.locator("[data-docked]").count() else ("1st",):
-        press.click()
-        note = page.get_by_text(f"This is the end of the {conversation} conversation.")
+        if _sent(on_stage):
+            break
         expect(note).to_be_in_viewport()
-        assert _sent(on_stage) == []
-        end = page.locator(f"#panel-{int(conversation[0]) - 1}-end")
-        expect(end).to_be_focused()
         _rest(page)
         assert _readable(note)
-        assert _readable(end, 24)
-    press.click()
+        assert _ends_seen(page) > before
+    assert len(on_stage.answers) == 1
+    assert _ends_seen(page) == set(names)
+    expect(note).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", ["pw_turn-short", "pw_turn-first-short"])
+def test_replies_that_fit_wait_for_nothing(stages: Callable[[str], Stage], name: str) -> None:
+    on_stage = stages("laptop")
+    page = _open(on_stage, SCENES[name])
+    page.keyboard.press("1")
+    page.keyboard.type(REASON)
+    page.keyboard.press("Enter")
     assert len(_sent(on_stage)) == 1
+
+
+@pytest.mark.parametrize("size", ["desktop", "zoomed to 200 %", LOWEST])
+def test_a_key_that_chooses_an_unseen_reply_shows_it(stages: Callable[[str], Stage], size: str) -> None:
+    """Its end is on the screen, which a screen reader hears; what is typed then is the reason, and Enter goes on."""
+    on_stage = stages(size)
+    page = _open(on_stage, SCENES["pw_turn"])
+    page.evaluate(_ENDS_SEEN)
+    page.keyboard.press("2")
+    expect(page.locator("form input[type=radio]").nth(1)).to_be_focused()
+    note = page.get_by_role("alert").filter(has_text=f"Reply 2: {NOT_SEEN}")
+    expect(note).to_be_in_viewport()
+    _rest(page)
+    assert _ends_seen(page) == {"Reply 2"}
+    page.keyboard.type(REASON)
+    expect(page.get_by_role("textbox")).to_have_value(REASON)
+    page.keyboard.press("Enter")
+    assert _sent(on_stage) == []
+    expect(page.get_by_role("alert").filter(has_text=f"Reply 1: {NOT_SEEN}")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    assert [answer["selected"] for answer in _sent(on_stage)] == [[page.locator("label input").nth(1).input_value()]]
+
+
+def _ends_seen(page: Page) -> set[str]:
+    return set(page.evaluate("endsSeen()"))
 
 
 def test_the_tab_that_is_chosen_is_marked_where_the_page_cannot_scroll(stages: Callable[[str], Stage]) -> None:
@@ -450,7 +511,7 @@ def test_who_has_scrolled_through_both_is_not_asked_to(stage: tuple[str, Stage])
     size, on_stage = stage
     page = _open(on_stage, SCENES["pw_dialog"])
     for number in (0, 1):
-        page.locator(f"#panel-{number}-end").evaluate("element => element.scrollIntoView({block: 'center'})")
+        page.locator("[data-end]").nth(number).evaluate("element => element.scrollIntoView({block: 'center'})")
         page.wait_for_timeout(50)
     options = page.locator("form input[type=radio]")
     _choose(page, options, size in TOUCH)

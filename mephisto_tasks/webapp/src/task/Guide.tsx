@@ -32,7 +32,8 @@ interface Guiding {
   enter: (part: string) => () => void;
 }
 
-const Context = createContext<Guiding>({ form: null, textAt: () => null, now: null, enter: () => () => undefined });
+/** All parts stand in {@link Guided}. */
+const Context = createContext({} as Guiding);
 
 export interface GuidedProps {
   lines: readonly GuideLine[];
@@ -80,13 +81,13 @@ export function Guided({ lines, keptUnder, kind, stepKey, children }: GuidedProp
   );
 }
 
-/** Where the sentence of a part stands. Once one was led on, its place stays empty, so that nothing jumps. */
-export function Guide({ at }: { at: string }) {
+/** Where the sentence of a part stands. Once one was led on, or it is `over`, its place stays empty, so that nothing jumps. */
+export function Guide({ at, over = false }: { at: string; over?: boolean }) {
   const { textAt, now, enter } = useContext(Context);
   const text = textAt(at);
-  const stands = text !== null;
-  useLayoutEffect(() => (stands ? enter(at) : undefined), [at, stands, enter]);
-  return stands ? (
+  const leads = text !== null && !over;
+  useLayoutEffect(() => (leads ? enter(at) : undefined), [at, leads, enter]);
+  return text !== null ? (
     <p className={`info strong ${styles.guide}`} data-guide={at} data-past={now === at ? undefined : ""}>
       {text}
     </p>
@@ -94,7 +95,7 @@ export function Guide({ at }: { at: string }) {
 }
 
 /** The same for the form of the current step, whatever it asks. */
-export function FormGuide() {
+export function FormGuide({ over }: { over: boolean }) {
   const { form } = useContext(Context);
-  return form === null ? null : <Guide at={form} />;
+  return form === null ? null : <Guide at={form} over={over} />;
 }

@@ -2,7 +2,6 @@ import { type Ref, useRef } from "react";
 import { Bullets } from "../ui/Bullets";
 import type { Panel, PanelLine } from "../wire/state";
 import { t } from "../language";
-import { endId } from "./ends";
 import { useFocusOnItem } from "./focus";
 import { Guide } from "./Guide";
 import { dialogueNames } from "./JumpBar";
@@ -22,14 +21,15 @@ export interface PanelsProps {
 export function Panels({ panels, item, question }: PanelsProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useFocusOnItem(heading, item);
+  const names = dialogueNames(panels);
   return (
     <>
       {question !== null && <Ahead question={question} />}
       <Guide at="chats" />
-      {panels.length > 1 && <Tabs key={item} names={dialogueNames(panels)} />}
+      {panels.length > 1 && <Tabs key={item} names={names} />}
       <div className={styles.panels} data-panels={panels.length}>
         {panels.map((panel, index) => (
-          <Dialogue key={index} panel={panel} index={index} headingRef={index === 0 ? heading : undefined} />
+          <Dialogue key={index} panel={panel} index={index} name={panels.length > 1 ? names[index] : undefined} headingRef={index === 0 ? heading : undefined} />
         ))}
       </div>
     </>
@@ -48,11 +48,13 @@ export function Ahead({ question }: { question: string }) {
 interface DialogueProps {
   panel: Panel;
   index: number;
+  /** What it is called beside another one. */
+  name: string | undefined;
   headingRef: Ref<HTMLHeadingElement> | undefined;
 }
 
 /** A dialogue under its name. The lines of the judged speaker look the same in every panel, and the head says whose they are. */
-function Dialogue({ panel, index, headingRef }: DialogueProps) {
+function Dialogue({ panel, index, name, headingRef }: DialogueProps) {
   const { title, context, judged_label: judged, lines } = panel;
   const headingId = `panel-${index}`;
   return (
@@ -78,7 +80,7 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
       ) : (
         <ol className={styles.lines}>
           {lines.map((line, at) => (
-            <Line key={at} line={line} side={side(line, panel)} id={at === lines.length - 1 ? endId(index) : undefined} />
+            <Line key={at} line={line} side={side(line, panel)} end={at === lines.length - 1 ? name : undefined} />
           ))}
         </ol>
       )}
@@ -86,10 +88,10 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
   );
 }
 
-function Line({ line, side: where, id }: { line: PanelLine; side: "near" | "far"; id: string | undefined }) {
+function Line({ line, side: where, end }: { line: PanelLine; side: "near" | "far"; end: string | undefined }) {
   const looks = [styles.line, styles[where], line.judged ? styles.judged : ""].join(" ");
   return (
-    <li className={looks} id={id} tabIndex={id === undefined ? undefined : -1} data-speaker={line.speaker} data-judged={line.judged}>
+    <li className={looks} tabIndex={end === undefined ? undefined : -1} data-end={end} data-speaker={line.speaker} data-judged={line.judged}>
       <div>
         <bdi className={`soft strong ${styles.name}`}>{line.speaker}</bdi>
         <span className="visually-hidden">{line.judged ? ` ${t("(marked)")}:` : ":"}</span>{" "}

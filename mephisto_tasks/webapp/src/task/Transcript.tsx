@@ -17,6 +17,7 @@ import styles from "./Transcript.module.css";
  */
 export function Transcript({ entries, columns }: { entries: readonly Entry[]; columns: readonly string[] }) {
   const split = columns.length > 0;
+  const last = new Map(entries.map((entry) => [entry.column, entry]));
   const rows = columnRows(entries, columns.length);
   const log = (
     <div role="log" aria-live="off" aria-label={t("Conversation so far")} className={split ? styles.split : undefined}>
@@ -33,6 +34,7 @@ export function Transcript({ entries, columns }: { entries: readonly Entry[]; co
           <Bubble
             key={entry.entry_id}
             entry={entry}
+            judged={last.get(entry.column) === entry}
             name={speakerName(entry, columns)}
             named={split || entries[index - 1]?.speaker !== entry.speaker}
             place={split ? { gridRow: rows[index], gridColumn: entry.column === null ? "1 / -1" : entry.column + 1 } : undefined}
@@ -52,13 +54,15 @@ export function Transcript({ entries, columns }: { entries: readonly Entry[]; co
 
 interface BubbleProps {
   entry: Entry;
+  /** It is what a partner said last. */
+  judged: boolean;
   name: string;
   /** The name is shown; else it is only read. */
   named: boolean;
   place: CSSProperties | undefined;
 }
 
-function Bubble({ entry, name, named, place }: BubbleProps) {
+function Bubble({ entry, judged, name, named, place }: BubbleProps) {
   const [open, setOpen] = useState(false);
   const column = entry.column === null ? {} : { "data-column": entry.column };
   const tab = entry.column !== null && entry.speaker === "partner" ? { "data-tab": entry.column, tabIndex: -1 } : {};
@@ -70,7 +74,7 @@ function Bubble({ entry, name, named, place }: BubbleProps) {
         {entry.column === null ? (
           <Reply said={entry} as="p" />
         ) : (
-          <Fold name={name} open={open} onOpen={setOpen} paired>
+          <Fold name={name} open={open} onOpen={setOpen} judged={judged} paired>
             <Reply said={entry} as="p" />
           </Fold>
         )}

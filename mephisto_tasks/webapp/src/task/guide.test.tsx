@@ -73,6 +73,15 @@ describe("the guide", () => {
     expect(shown()[0]).toEqual(["Say why."]);
   });
 
+  it("is over at replies once one of them is chosen, also where nothing else is said, and keeps its place", async () => {
+    const alone = { ...config, guide: { ...GUIDE, task: GUIDE.task.slice(1, 2) } };
+    renderTask(pageState(1, CHOOSE, { guided: true }), {}, alone);
+    expect(shown()).toEqual([["Choose a reply."], "Choose a reply."]);
+    await userEvent.keyboard("2");
+    expect(shown()).toEqual([[], ""]);
+    expect(document.querySelector("[data-guide='replies']")).toHaveAttribute("data-past");
+  });
+
   it("stands above finished chats that are to be read first", () => {
     renderTask(pageState(1, PAIR, { guided: true, panels: [panel("Conversation 1", ["Hi!"])] }), {}, config);
     expect(shown()[0]).toEqual(["Read the chat."]);

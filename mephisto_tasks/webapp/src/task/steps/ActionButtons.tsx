@@ -13,6 +13,8 @@ export interface ActionButtonsProps {
   /** Number keys press them, unless one writes here; null: they do not. */
   writing: Writing | null;
   pending: boolean;
+  /** True where something is to be read first, and was led to. */
+  hold: () => boolean;
   /** `text` is empty where the action asks for none. */
   onAction: (actionId: string, text: string) => void;
 }
@@ -21,7 +23,7 @@ export interface ActionButtonsProps {
  * What can be done instead of writing. An action that asks for something opens a dialog; one that is not to be had yet
  * keeps its place in the tab order. When it comes stands below, and stands out when it is pressed all the same.
  */
-export function ActionButtons({ keptUnder, stepId, actions, writing, pending, onAction }: ActionButtonsProps) {
+export function ActionButtons({ keptUnder, stepId, actions, writing, pending, hold, onAction }: ActionButtonsProps) {
   const [openId, setOpenId] = useState<string | null>(null);
   const [hintId, setHintId] = useState<string | null>(null);
   const opened = actions.find((action) => action.action_id === openId && action.enabled) ?? null;
@@ -29,7 +31,7 @@ export function ActionButtons({ keptUnder, stepId, actions, writing, pending, on
 
   const press = (action: Action) => {
     setHintId(action.enabled ? null : action.action_id);
-    if (!action.enabled || pending) {
+    if (!action.enabled || pending || hold()) {
       return;
     }
     if (action.confirm === null && action.text_label === null) {

@@ -84,7 +84,7 @@ export function Choices(props: ChoicesProps) {
           <Reply said={item} className={styles.text} />
         ) : (
           <div className={styles.text}>
-            <Fold name={name} {...cards.foldOf(item.id)}>
+            <Fold name={name} {...cards.foldOf(item.id)} judged>
               <Reply said={item} marks={cards.marks?.[index] ?? null} />
             </Fold>
           </div>

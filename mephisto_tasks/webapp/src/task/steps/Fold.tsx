@@ -27,6 +27,8 @@ export interface FoldProps {
   name: string;
   open: boolean;
   onOpen: (open: boolean) => void;
+  /** It is judged, and read to its end before. */
+  judged?: boolean;
   /** On a narrow window it stands above or below another one with which it is compared. */
   paired?: boolean;
   children: ReactNode;
@@ -36,7 +38,7 @@ export interface FoldProps {
  * Shows the beginning of a high text, and all of it when asked to. Who listens hears all of it anyhow, and what takes the
  * focus in it, or is found by the browser's search, unfolds it.
  */
-export function Fold({ name, open, onOpen, paired = false, children }: FoldProps) {
+export function Fold({ name, open, onOpen, judged = false, paired = false, children }: FoldProps) {
   const content = useRef<HTMLDivElement>(null);
   const [most, setMost] = useState<number | null>(null);
   const measure = useCallback(
@@ -74,7 +76,7 @@ export function Fold({ name, open, onOpen, paired = false, children }: FoldProps
     }
   };
   return (
-    <div className={styles.fold}>
+    <div className={styles.fold} data-end={judged ? name : undefined}>
       {/* Nothing here can be pressed: these are about what stands in it. */}
       {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions -- it only follows what scrolls or is focused */}
       <div

@@ -5,7 +5,6 @@ import { Dock, leadTo } from "../Dock";
 import { useFocusOnArrival } from "../focus";
 import { JumpBar, QUESTION_ID } from "../JumpBar";
 import { useDraft } from "../useDraft";
-import { useBothRead } from "./BothRead";
 import { askedReasons, groups, keyQuestion, missingWords, picked, reasonOf, unanswered } from "./form";
 import { FormQuestionField, MISSING_ID } from "./FormQuestionField";
 import { altChooses, keyRange } from "./keys";
@@ -21,7 +20,6 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
   const heading = useRef<HTMLHeadingElement>(null);
   const [draft, change] = useDraft(keptUnder, step.step_id);
   const leadOn = useLeadOn();
-  const bothRead = useBothRead();
   useFocusOnArrival(heading);
 
   const picks = picked(step, draft.picks);
@@ -43,7 +41,6 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
       : badReason
         ? { where: "reason", untouched: reasonOf(badReason, draft.reasons) === "", lead: () => leadTo(fieldOf(badReason)) }
         : null,
-    hold: bothRead.hold,
     answer: () => onAnswer({ kind: "form", step_id: step.step_id, values: picks, reasons: askedReasons(step, draft.reasons) }),
     onNumber: (number) => {
       const question = keyQuestion(step, picks, shown[focusedPart(list.current)]);
@@ -103,7 +100,6 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
             ))}
           </div>
           {shell.said === "items" && <Problem id={MISSING_ID}>{missingWords(step, open)}</Problem>}
-          {bothRead.words}
           <StepFoot
             keys={keyHint(step)}
             note={only === undefined ? t("{answered} of {all} answered", { answered: step.questions.length - open.length, all: step.questions.length }) : undefined}

@@ -39,6 +39,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer, onUpload }
       actions={actions}
       writing={keyed ? { field, begun: text !== "" } : null}
       pending={pending}
+      hold={shell.hold}
       onAction={(actionId, said) => onAnswer({ kind: "action", step_id: step.step_id, action_id: actionId, text: said })}
     />
   );

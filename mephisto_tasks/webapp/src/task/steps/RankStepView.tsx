@@ -1,13 +1,12 @@
-import { useMemo, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { t } from "../../language";
 import type { RankStep } from "../../wire/state";
-import { areAlike, differences } from "../differences";
 import { Dock, leadTo } from "../Dock";
 import { Reply } from "../Reply";
 import { replyPlaces } from "../JumpBar";
 import { useDraft } from "../useDraft";
 import { areLong } from "./choice";
-import { DifferencesButton, DifferencesNote } from "./Differences";
+import { useDifferences } from "./Differences";
 import { Fold, folds } from "./Fold";
 import { keyRange } from "./keys";
 import { OptionRow } from "./OptionRow";
@@ -23,11 +22,9 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
   const field = useRef<HTMLTextAreaElement>(null);
   const [draft, change] = useDraft(keptUnder, step.step_id);
   const [told, setTold] = useState<string | null>(null);
-  const [comparing, setComparing] = useState(false);
   const { cards, reason } = step;
   const long = areLong(cards);
-  const comparable = useMemo(() => areLong(cards) && areAlike(cards), [cards]);
-  const marks = useMemo(() => (comparing ? differences(cards) : null), [comparing, cards]);
+  const { marks, button, note } = useDifferences(cards);
   const foldOf = folds(draft.open, (open) => change({ open }));
 
   const places = knownPlaces(step, draft.values);
@@ -70,10 +67,10 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
         detail={howTo(step)}
         long={long}
         parts={long ? replyPlaces(cards.map((card) => nameOf(step, card.candidate_id)), rankId) : []}
-        tool={comparable && <DifferencesButton shown={comparing} onShow={setComparing} />}
+        tool={button}
       />
       <StepShell shell={shell} labelledBy="question" look="through">
-        {comparable && <DifferencesNote shown={comparing} />}
+        {note}
         <ul ref={list} className={styles.cards}>
           {cards.map((card, index) => {
             const id = card.candidate_id;
@@ -83,7 +80,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
               <li key={id} id={rankId(index)} className={`card cluster ${styles.card}`} data-card={index} data-missing={missing ? "" : undefined}>
                 <div className={styles.reply}>
                   <p className="soft strong">{name}</p>
-                  <Fold name={name} {...foldOf(id)}>
+                  <Fold name={name} {...foldOf(id)} judged>
                     <Reply said={card} as="p" marks={marks?.[index] ?? null} />
                   </Fold>
                 </div>

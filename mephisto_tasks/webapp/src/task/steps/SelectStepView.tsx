@@ -1,16 +1,14 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { t } from "../../language";
-import { areAlike, differences } from "../differences";
 import { Dock, leadTo } from "../Dock";
 import { Guide } from "../Guide";
 import { replyPlaces } from "../JumpBar";
 import { Reply } from "../Reply";
 import { onceSettled, uncover } from "../scroll";
 import { useDraft } from "../useDraft";
-import { useBothRead } from "./BothRead";
 import { cardId, choiceInputs, Choices, problemId } from "./Choices";
 import { areLong, howMany, isSingle, itemsOf, missing, noneLabel, type SelectStep, shownDraft, toggleItem, toggleNone } from "./choice";
-import { DifferencesButton, DifferencesNote } from "./Differences";
+import { useDifferences } from "./Differences";
 import { Fold, folds } from "./Fold";
 import { altChooses, keyRange } from "./keys";
 import { Quote } from "./Pinned";
@@ -35,9 +33,7 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
   const group = useRef<HTMLDivElement>(null);
   const reason = useRef<HTMLTextAreaElement>(null);
   const [kept, change] = useDraft(keptUnder, step.step_id);
-  const [comparing, setComparing] = useState(false);
   const leadOn = useLeadOn();
-  const bothRead = useBothRead();
 
   const draft = shownDraft(step, kept);
   const items = itemsOf(step);
@@ -48,8 +44,7 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
   const replies = step.kind === "choose" ? step.cards : null;
   const judged = step.kind === "tick" ? step.reply : null;
   const long = replies !== null && areLong(replies);
-  const comparable = useMemo(() => complete && step.kind === "choose" && areLong(step.cards) && areAlike(step.cards), [step, complete]);
-  const marks = useMemo(() => (comparing && step.kind === "choose" ? differences(step.cards) : null), [comparing, step]);
+  const { marks, button, note } = useDifferences(complete ? replies : null);
   const foldOf = folds(kept.open, (open) => change({ open }));
   const onItem = (id: string) => {
     change(toggleItem(step, draft, id));
@@ -66,7 +61,6 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
       untouched: draft.text === "",
       lead: () => (lack.where === "reason" ? leadTo(reason.current) : choiceInputs(group.current)[0]?.focus()),
     },
-    hold: bothRead.hold,
     answer: () => onAnswer({ kind: step.kind, step_id: step.step_id, selected, none: selected.length === 0, reason: step.reason ? draft.text : "" }),
     onNumber: (number) => {
       const item = items[number - 1];
@@ -78,8 +72,8 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
         return;
       }
       choiceInputs(group.current)[item ? number - 1 : items.length]?.focus({ preventScroll: true });
-      // Of several, more may be chosen by the next number.
-      if (isSingle(step)) {
+      // A reply that was never on the screen is read first. Of several, more may be chosen by the next number.
+      if (!(item && replies && shell.hold(number - 1)) && isSingle(step)) {
         onPressed();
       }
     },
@@ -119,20 +113,20 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
         leadsBack={replies === null && judged === null}
         long={long || (judged !== null && areLong([judged]))}
         parts={long ? replyPlaces(items.map((_, index) => t("Reply {number}", { number: index + 1 })), cardId) : []}
-        tool={comparable && <DifferencesButton shown={comparing} onShow={setComparing} />}
+        tool={button}
       />
       {judged !== null && (
         <figure className={styles.judged} aria-label={t("The reply to judge")} data-testid="judged-reply">
           <figcaption className="soft">{t("Partner")}</figcaption>
           <blockquote className="bubble">
-            <Fold name={t("The reply to judge")} {...foldOf(judged.candidate_id)}>
+            <Fold name={t("The reply to judge")} {...foldOf(judged.candidate_id)} judged>
               <Reply said={judged} />
             </Fold>
           </blockquote>
         </figure>
       )}
-      <StepShell shell={shell} labelledBy="question" look="through">
-        {comparable && <DifferencesNote shown={comparing} />}
+      <StepShell shell={shell} labelledBy="question" look="through" chosen={isSingle(step) && lack?.where !== "items"}>
+        {note}
         {replies && choices}
         <Dock>
           {!replies && choices}
@@ -145,7 +139,6 @@ export function SelectStepView({ step, waiting = null, keptUnder, pending, onAns
           {step.reason !== null && asksWhy && (
             <Reason asked={step.reason} text={draft.text} said={shell.said === "reason"} fieldRef={reason} onText={(text) => change({ text })} />
           )}
-          {bothRead.words}
           <p role="status" className="visually-hidden">
             {came && complete && t("All replies are complete.")}
           </p>

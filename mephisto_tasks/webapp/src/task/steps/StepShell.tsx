@@ -5,6 +5,7 @@ import { Dots } from "../../ui/Dots";
 import { useAfter } from "../../ui/useAfter";
 import type { AnswerBody } from "../../wire/state";
 import { leadTo } from "../Dock";
+import { Unread, useEnds } from "../ends";
 import { hasKeyboard, useFocusOnArrival } from "../focus";
 import { FormGuide, Guide } from "../Guide";
 import { onceSettled, showLed } from "../scroll";
@@ -39,26 +40,28 @@ export interface Shell {
   said: Lack["where"] | null;
   /** Sends the answer, or leads to what it lacks. */
   send: () => void;
+  /** See {@link useEnds}. */
+  hold: (only?: number) => boolean;
+  led: HTMLElement | null;
 }
 
 export interface ShellOptions {
   pending: boolean;
   waiting?: string | null;
   lack: Lack | null;
-  /** True where something else comes first, and was led to. */
-  hold?: () => boolean;
   answer: () => void;
   /** Number keys choose something. */
   onNumber?: ((number: number) => void) | null;
   /** The text beside what is chosen. */
   writing?: Writing | null;
-  /** Enter sends also while nothing has the focus that has a use for it. */
+  /** It is about what one has read: Enter sends also while nothing has the focus that has a use for it. */
   enter?: boolean;
 }
 
 /** What all steps do alike: they are sent by a button or Enter, say what is missing, and take nothing more once sent. */
-export function useShell({ pending: sending, waiting = null, lack, hold, answer, onNumber = null, writing = null, enter = true }: ShellOptions): Shell {
+export function useShell({ pending: sending, waiting = null, lack, answer, onNumber = null, writing = null, enter = true }: ShellOptions): Shell {
   const pending = sending || waiting !== null;
+  const { led, hold } = useEnds(waiting === null);
   const tries = useRef(0);
   const [complaint, setComplaint] = useState<Lack["where"] | null>(null);
   const send = () => {
@@ -70,16 +73,17 @@ export function useShell({ pending: sending, waiting = null, lack, hold, answer,
       setComplaint(lack.where === "reason" && lack.untouched && tries.current === 1 ? null : lack.where);
       lack.lead();
       onceSettled(showLed);
-    } else if (!hold?.()) {
+    } else if (!enter || !hold()) {
       answer();
     }
   };
   useNumberKeys(onNumber && ((number) => !pending && onNumber(number)), writing);
   useEnterKey(enter ? send : null);
-  return { pending, waiting, unready: lack !== null, said: lack?.where === complaint ? complaint : null, send };
+  return { pending, waiting, unready: lack !== null, said: lack?.where === complaint ? complaint : null, send, hold, led };
 }
 
-const Current = createContext<Shell>({ pending: false, waiting: null, unready: false, said: null, send: () => undefined });
+/** No part of a step stands outside of one. */
+const Current = createContext({} as Shell);
 
 /** The shell of the step that a part stands in. */
 export const useStep = () => useContext(Current);
@@ -99,13 +103,15 @@ export interface StepShellProps {
   look?: "panel" | "line" | "through";
   /** What is written in first: it has the focus where there is a keyboard, else the form has it. */
   first?: RefObject<HTMLElement | null>;
+  /** What is asked first is answered. */
+  chosen?: boolean;
   children: ReactNode;
 }
 
 const NOTHING: RefObject<null> = { current: null };
 
 /** The form around a step. The page itself says what is missing, and where. */
-export function StepShell({ shell, labelledBy, label, look, first, children }: StepShellProps) {
+export function StepShell({ shell, labelledBy, label, look, first, chosen = false, children }: StepShellProps) {
   const form = useRef<HTMLFormElement>(null);
   useFocusOnArrival(first === undefined ? NOTHING : hasKeyboard() ? first : form);
   return (
@@ -121,8 +127,9 @@ export function StepShell({ shell, labelledBy, label, look, first, children }: S
         shell.send();
       }}
     >
-      <FormGuide />
+      <FormGuide over={chosen} />
       <Shelled value={shell}>{children}</Shelled>
+      {shell.led && <Unread end={shell.led} />}
     </form>
   );
 }

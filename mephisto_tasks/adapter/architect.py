@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from mephisto_tasks._util import compat
+from parlai_humaneval._util.data_files import DataError, read_json
 from parlai_humaneval._util.errors import InvalidValue
 
 compat.prepare()
@@ -251,11 +252,11 @@ def _ec2(profile: str) -> list[str]:
         missing.append(f"~/.aws/credentials has no profile {profile!r} with keys")
     details = Path(ec2_helpers.DEFAULT_FALLBACK_FILE)
     prepare = "python -m mephisto_tasks._util.compat mephisto.abstractions.architects.ec2.prepare_ec2_servers"
-    try:
-        known = json.loads(details.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not details.exists():
         return [*missing, f"the machines that all studies share do not exist yet: run `{prepare}` once to create them"]
-    except ValueError:
+    try:
+        known = read_json(details)
+    except DataError:
         return [*missing, f"{details} is damaged: `{prepare}` writes it again"]
     absent = [key for key in FALLBACK_KEYS if key not in known]
     return [*missing, f"{details} lacks {', '.join(absent)}: `{prepare}` continues"] if absent else missing

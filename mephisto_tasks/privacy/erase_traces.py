@@ -29,7 +29,7 @@ from mephisto_tasks.storage.locks import FOLDER, IMAGES, study_folder
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import KnownWorker, known_workers, seconds
 from mephisto_tasks.workers.roster import names_of as names_of_worker
-from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.data_files import read_json, read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import csv_text, unguarded
 from parlai_humaneval.statistics.core.formatting import counted
@@ -161,7 +161,7 @@ class Places:
 def _events(folder: Path) -> list[dict[str, Any]]:
     """What a state file tells; a damaged one tells nothing, and is deleted all the same."""
     try:
-        messages = json.loads((folder / "state.json").read_text(encoding="utf-8"))["outputs"]["messages"]
+        messages = read_json(folder / "state.json")["outputs"]["messages"]
         return [event for event in messages if isinstance(event, dict) and "event" in event]
     except (OSError, ValueError, KeyError, TypeError):
         return []

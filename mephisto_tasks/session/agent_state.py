@@ -19,6 +19,7 @@ from mephisto.data_model.exceptions import AgentDisconnectedError, AgentReturned
 from pydantic import BaseModel
 
 from mephisto_tasks.storage.sqlite import passing
+from parlai_humaneval._util.data_files import read_json
 from parlai_humaneval._util.files import OWNER_ONLY, mode_within, settle_folders, write_private
 
 logger = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class LiveAgentState(AgentState):
         self.final_submission = self.current_update = None
         path = self._state_file
         if path.exists():
-            stored = json.loads(path.read_text(encoding="utf-8"))
+            stored = read_json(path)
             self.init_data = stored["inputs"]
             self.messages = stored["outputs"]["messages"]
             self.final_submission = stored["outputs"].get("final_submission")

@@ -88,13 +88,11 @@ class UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML'
         return top
 
 
-def read_yaml(
-    path: Path, expected: str = "", error: type[HumanevalError] = DataError, loader: type[yaml.SafeLoader] = UniqueKeys
-) -> Any:
-    """What a YAML file holds. Arguments as of :func:`read_text`; ``loader``: a safe one of PyYAML."""
-    text = read_text(path, expected, error)
+def read_yaml(path: Path, expected: str = "", error: type[HumanevalError] = DataError, text: str | None = None) -> Any:
+    """What a YAML file holds. Arguments as of :func:`read_text`; ``text``: of the file, where it is read already."""
+    text = read_text(path, expected, error) if text is None else text
     try:
-        return yaml.load(text, loader)
+        return yaml.load(text, UniqueKeys)
     except yaml.YAMLError as problem:
         raise not_yaml(problem, path, expected, error) from problem
 

@@ -14,6 +14,7 @@ import click
 
 from parlai_humaneval.cli.errors import ExtraWord, WrongUsage
 from parlai_humaneval.cli.options import described
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.planning import inputs as asked
 from parlai_humaneval.statistics.core.formatting import listed
 from parlai_humaneval.techniques.registry import PlanningDefaults
@@ -68,7 +69,7 @@ def plan(
         known = {} if found_pilot is None else found_pilot.question()
         known |= of_settings(settings)
         if known.get("discordance") == 0 and "discordance" not in typed:
-            raise asked.PlanError.of("ties_only")
+            raise asked.PlanError(worded(__file__, "ties_only"))
         technique = technique or known.get("technique")
         compare = compare or technique is None
         for option, applies in _APPLIES.items():
@@ -168,12 +169,12 @@ def _pilot(
 ) -> Pilot | None:
     if path is None:
         if repeats is not None:
-            raise asked.PlanError.of("repeats")
+            raise asked.PlanError(worded(__file__, "repeats"))
         return None
     if compare:
         raise asked.PlanError("--pilot covers one technique and no others", try_="leave --compare out")
     if not Path(path).expanduser().exists():  # told before seconds of imports
-        raise asked.PlanError.of("pilot_missing", path=path)
+        raise asked.PlanError(worded(__file__, "pilot_missing", path=path))
     from parlai_humaneval.planning.pilot import read_pilot
 
     return read_pilot(Path(path).expanduser(), technique, setting, repeats)
@@ -200,7 +201,7 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
         what = "this is only for studies with stop=decided"
         raise asked.PlanError(what, where=named, try_=f"add --stop decided, or leave {named} out")
     if stop and "judge_agreement" in typed:
-        raise asked.PlanError.of("judge_stop")
+        raise asked.PlanError(worded(__file__, "judge_stop"))
 
 
 def _print(result: dict[str, Any], text: str, out: str | None, as_json: bool) -> None:

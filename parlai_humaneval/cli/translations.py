@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from parlai_humaneval._util.data_files import read_json, read_yaml
 from parlai_humaneval.i18n.translate import PACKAGED, catalogue
 from parlai_humaneval.materials.instructions import NO_WORDS
 from parlai_humaneval.techniques.questions import CRITERIA, DIMENSIONS, READ_AGAIN, label_questions
@@ -89,11 +88,11 @@ def _of_code() -> Iterator[tuple[Text, str]]:
 
 def _of_materials() -> Iterator[tuple[Text, str]]:
     for path, name in _files(INSTRUCTIONS):
-        yield from ((text, name) for text in _texts_of(yaml.safe_load(path.read_text(encoding="utf-8"))))
+        yield from ((text, name) for text in _texts_of(read_yaml(path)))
     for path, name in _files(PRACTICE):
-        yield from ((text, name) for text in _texts_of(json.loads(path.read_text(encoding="utf-8"))))
+        yield from ((text, name) for text in _texts_of(read_json(path)))
     for path, name in _files(CONFS):
-        conf = yaml.safe_load(path.read_text(encoding="utf-8"))
+        conf = read_yaml(path)
         blueprint = conf.get("mephisto", {}).get("blueprint", {})
         yield from ((text, name) for key in SAID_IN_CONFS & set(blueprint) for text in _texts_of(blueprint[key]))
     for path, name in _files(LINES):

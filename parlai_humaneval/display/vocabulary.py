@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from parlai_humaneval._util.data_files import DataError, read_yaml, validated
+from parlai_humaneval._util.data_files import DataError, read_json, read_yaml, validated
 from parlai_humaneval._util.data_files import packaged as packaged_file
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.files import write_private
@@ -206,7 +206,7 @@ def _packaged_talk() -> Sequence[patterns.Phrase]:
     stamp = sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
     kept = Path(cache_from_source(__file__)).with_name(f"talk.{sys.implementation.cache_tag}.json")
     with suppress(OSError, ValueError, TypeError):
-        stamped, rows = json.loads(kept.read_bytes())
+        stamped, rows = read_json(kept)
         if stamped == stamp:
             return [patterns.Phrase(said, tuple(map(frozenset, stems)), unspaced) for said, stems, unspaced in rows]
     phrases = list(_with_names("talk", packaged().words))

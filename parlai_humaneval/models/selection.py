@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import warnings
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
+from parlai_humaneval._util.data_files import DataError, read_json
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.models.agent.names import needs_local_packages
@@ -185,9 +185,9 @@ def _parlai_options(file: Path) -> dict[str, Any]:
     """Its file, and that it is to speak: quick trainings say that it need not, and that is saved with it."""
     saved = file.with_name(f"{file.name}.opt")
     try:
-        silent = bool(json.loads(saved.read_bytes()).get("skip_generation"))
-    except (ValueError, AttributeError) as error:
-        raise ZooError(f"{saved} has no ParlAI options: {error}") from error
+        silent = bool(read_json(saved).get("skip_generation"))
+    except (DataError, AttributeError) as error:
+        raise ZooError("has no ParlAI options", where=saved) from error
     return {"model_file": str(file.resolve()), **({"skip_generation": False} if silent else {})}
 
 

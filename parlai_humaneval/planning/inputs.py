@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
+from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.techniques import registry
 from parlai_humaneval.techniques.registry import technique
 
@@ -54,9 +55,8 @@ class PlanError(HumanevalError, ValueError):
 
     @classmethod
     def of(cls, name: str, **facts: Any) -> PlanError:
-        """A problem that ``plan_problems.yaml`` has words for."""
-        what, try_ = (text.format_map(facts) for text in read_yaml(packaged("plan_problems.yaml"))[name])
-        return cls(what, try_=try_)
+        """A problem that ``problems.yaml`` has words for."""
+        return cls(worded(__file__, name, **facts))
 
 
 class PlanInputs(BaseModel, extra="forbid", frozen=True):

@@ -19,7 +19,6 @@ import pandas as pd
 from scipy.special import expit, logit, ndtr, ndtri
 
 from parlai_humaneval._util.arrays import Floats, Ints, Objects
-from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.planning.designs import SHORT, ChoiceDesign, OneProportion, TwoProportions, patterns
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
 from parlai_humaneval.planning.layout import Layout, all_at_once, layout
@@ -100,7 +99,7 @@ def leads_of_dialogues(
     shares = [_latent(ends, likeness.icc), *[_latent(ends, likeness.dialogue_icc)] * likeness.sides]
     own = 1 - sum(shares)
     if own <= 0:
-        raise PlanError(worded(__file__, "no_room", likeness=likeness))
+        raise PlanError.of("no_room", likeness=likeness)
     score = math.sqrt(own) * rng.standard_normal((len(effects[0]), len(codes[0])))
     for share, code, drawn, sign in zip(shares, codes, effects, (1, 1, -1), strict=False):
         score += sign * math.sqrt(share) * drawn[:, code]

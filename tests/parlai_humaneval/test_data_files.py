@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 import parlai_humaneval
+from parlai_humaneval._util import data_files
 from parlai_humaneval._util.data_files import FASTEST, DataError, read_json, read_jsonl, read_text, read_yaml, validated
 from parlai_humaneval._util.errors import HumanevalError
 
@@ -95,7 +98,9 @@ def test_a_mark_of_byte_order_and_odd_ends_of_lines_are_text(tmp_path: Path) -> 
     assert [pet.name for pet in pets(path)] == ["Zeb\u2028Quince"]
 
 
-def test_every_word_of_both_parsers_for_a_fault_of_yaml_is_put_in_plain_ones(tmp_path: Path) -> None:
+def test_every_word_of_both_parsers_for_a_fault_of_yaml_is_put_in_plain_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """PyYAML's parser in C and that in Python say the same in different words."""
     path = tmp_path / "a.yaml"
     faults = (
@@ -111,8 +116,9 @@ def test_every_word_of_both_parsers_for_a_fault_of_yaml_is_put_in_plain_ones(tmp
     for text in faults:
         path.write_text(text)
         for loader in (FASTEST, yaml.SafeLoader):
+            monkeypatch.setattr(data_files, "UniqueKeys", loader)
             with pytest.raises(DataError, match=r"line \d: not YAML \(expected .*\): \S"):
-                read_yaml(path, loader=loader)
+                read_yaml(path)
 
 
 def test_files_of_ours_can_be_read_without_libyaml() -> None:
@@ -120,3 +126,45 @@ def test_files_of_ours_can_be_read_without_libyaml() -> None:
     for path in Path(parlai_humaneval.__file__).parent.rglob("*.yaml"):
         with path.open(encoding="utf-8") as file:
             assert list(yaml.parse(file, Loader=yaml.SafeLoader)), path
+
+
+READERS = {
+    "parlai_humaneval/_util/data_files.py": "the reader",
+    "parlai_humaneval/_util/files.py": "a file that may be damaged or missing, read without pydantic",
+    "parlai_humaneval/analysis/__init__.py": "former names, read before pydantic is loaded",
+    "parlai_humaneval/cli/options.py": "a part of a file, read before pydantic is loaded",
+    "parlai_humaneval/techniques/registry.py": "every command reads it, before pydantic is loaded",
+    "mephisto_tasks/cli/privacy.py": "the help of a command reads it, before pydantic is loaded",
+}
+"""Files that parse what they read from a file → why they do not ask the reader."""
+VALUES = {
+    "parlai_humaneval/cli/models.py": "--set KEY=VALUE",
+    "parlai_humaneval/cli/plan.py": "NAME=VALUE",
+    "parlai_humaneval/models/backends/chat_completions.py": "the option extra_body",
+    "parlai_humaneval/models/backends/language_models.py": "the option chat_template_kwargs",
+    "parlai_humaneval/models/zoo/secrets.py": "options that are mappings as text",
+    "mephisto_tasks/cli/new.py": "NAME=VALUE",
+    "mephisto_tasks/config/files.py": "a list as it is typed",
+    "mephisto_tasks/launch/new_study.py": "what was typed, and defaults",
+    "mephisto_tasks/storage/mephisto_import.py": "settings in Mephisto's database",
+    "mephisto_tasks/storage/results.py": "settings in Mephisto's database",
+}
+"""Files that parse YAML which is no file → what it is."""
+
+
+def test_files_are_parsed_in_one_place() -> None:
+    """Guards errors that name the file and the line, and keys given twice, which PyYAML and json pass over."""
+    root = Path(parlai_humaneval.__file__).parents[1]
+    direct, values = set(), set()
+    for path in (path for package in ("parlai_humaneval", "mephisto_tasks") for path in (root / package).rglob("*.py")):
+        name, tree = path.relative_to(root).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+        for call in (ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            if re.match(r"json\.load\(|(json\.loads|yaml\.\w*load)\(.*\.(read_|open)", call):
+                direct.add(name)
+            elif re.match(r"yaml\.\w*load", call):
+                values.add(name)
+        assert not re.search(r"^\s*from (yaml|json) import .*load", path.read_text(encoding="utf-8"), re.MULTILINE), (
+            name
+        )
+    assert direct | (values & set(READERS)) == set(READERS)
+    assert values - set(READERS) == set(VALUES)

@@ -118,7 +118,7 @@ def test_no_listed_problem_hides_its_advice() -> None:
             what = problem["what"] if isinstance(problem, dict) else problem[0]
             hidden += [f"{path.relative_to(ROOT)}: {what}"] if HIDDEN.search(what) or asks.search(what) else []
         read.add(path.relative_to(ROOT).as_posix())
-    assert read >= {"mephisto_tasks/crowds/mturk/errors.yaml", "parlai_humaneval/data/plan_problems.yaml"}
+    assert read >= {"mephisto_tasks/crowds/mturk/errors.yaml", "parlai_humaneval/planning/problems.yaml"}
     assert hidden == [], "\n".join(hidden)
 
 

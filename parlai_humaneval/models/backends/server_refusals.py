@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval._util.data_files import DataError, packaged, read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.models.zoo.entries import ZooError
@@ -207,7 +207,7 @@ def of_listed(mend: Mend, models: Sequence[str]) -> Mend:
 def file_of(model: str, files: Iterable[str]) -> Path | None:
     for file in files:
         path = Path(file).expanduser()
-        names = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("models") or {}
+        names = (read_yaml(path, error=ZooError) or {}).get("models") or {}
         if any(clean_label(str(name)) == model for name in names):
             return path
     return None
@@ -219,9 +219,9 @@ def write_option(file: Path, model: str, mend: Mend) -> None:
     text = target.read_bytes().decode("utf-8")
     changed = _changed(text, model, mend)
     after = None
-    with suppress(yaml.YAMLError):
-        after = yaml.safe_load(changed or "")
-    if changed is None or not _differs_in(yaml.safe_load(text), after, model, mend):
+    with suppress(DataError):
+        after = read_yaml(file, text=changed or "")
+    if changed is None or not _differs_in(read_yaml(file, text=text), after, model, mend):
         what = f"`{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping"
         raise ZooError(what, where=file, try_="write it yourself")
     try:

@@ -20,7 +20,7 @@ from parlai.core.params import ParlaiParser
 from parlai.scripts.train_model import TrainLoop, TrainModel, set_seed
 from parlai.utils.io import PathManager
 
-from parlai_humaneval._util.data_files import DataError, packaged, read_yaml
+from parlai_humaneval._util.data_files import DataError, packaged, read_json, read_yaml
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import json_object_in
 from parlai_humaneval.dialogues.dialogue import OWN, PARTNERS, Dialogue, persona_line
@@ -371,8 +371,7 @@ def _interrupted(plan: TrainingPlan) -> dict[str, Any]:
     noted = plan.work / SETTINGS
     if not ((plan.work / f"model{CHECKPOINT}").exists() and noted.exists()):
         return {}
-    settings: dict[str, Any] = json.loads(noted.read_text(encoding="utf-8"))
-    return settings
+    return dict(read_json(noted))
 
 
 def _prepare_folder(plan: TrainingPlan, options: Mapping[str, Any]) -> bool:

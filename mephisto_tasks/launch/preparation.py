@@ -6,7 +6,7 @@ import logging
 import math
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel
 
 from mephisto_tasks.adapter import settings_model
-from mephisto_tasks.admission.identity import STUDY
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.annotation.items import pairings
 from mephisto_tasks.chat.wizard import partners_door
@@ -25,7 +24,7 @@ from mephisto_tasks.config.task import ARCHITECT_TYPE, ConfigError, TaskConfig, 
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.server.static import SideDoor
-from mephisto_tasks.session.study import Study, waits_for
+from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import StudyDB
 from mephisto_tasks.storage.locks import LOCKS, AlreadyRunning, running_task_run, task_lock
 from mephisto_tasks.storage.results import ResultsError, Settings, database_file, flat, query, task_names
@@ -36,10 +35,11 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
 from parlai_humaneval._util.terminal import plain_logs
 from parlai_humaneval.i18n.translate import worded
-from parlai_humaneval.materials.consent import Consent, load_consent
+from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.backends.human import Desk, offered
 from parlai_humaneval.models.zoo.entries import load_zoo
+from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from parlai_humaneval.planning.preregistration import Preregistration
@@ -238,14 +238,14 @@ def shut(folder: Path) -> str:
     return f"chmod -R o-rwx {shlex.quote(str(folder))}"
 
 
-def consent_of(settings: TaskConfig) -> Consent | None:
-    return load_consent(Path(settings.consent_file).expanduser()) if settings.consent_file else None
-
-
 def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: str) -> Iterator[str]:
     """What whoever launches should know of the consent text and earlier launches, whose statuses are set here."""
     yield from mended_statuses(data_dir, task_name)
-    yield from waits_for(study.awaited)
+    if study.awaited:
+        from mephisto_tasks.session import stopping
+
+        rest = f"The study waits up to {stopping.PATIENCE_S:.0f} seconds for interrupted raters to return"
+        yield f"An earlier launch interrupted {counted(study.awaited, 'rater')}. {rest}, and then continues."
     if consent is not None and consent.has_no_contact_yet:
         yield f"The consent text still has the example's address. Put yours into {study.config.consent_file}."
 
@@ -316,11 +316,6 @@ def open_database(study: Study, crowd: CrowdLaunch, data_dir: Path, task_name: s
     failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
     fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
     return db
-
-
-def of_study(ids: Mapping[str, str], page: Mapping[str, Any]) -> dict[str, str]:
-    """A new visitor's ``ids``, with the study that their page is of."""
-    return {**ids, STUDY: page[STUDY]}
 
 
 def page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:

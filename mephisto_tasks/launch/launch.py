@@ -18,7 +18,6 @@ from mephisto_tasks.adapter.architect import check_server
 from mephisto_tasks.adapter.blueprint import StudySharedState, build_study, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
 from mephisto_tasks.admission.admission import load_eligibility, study_admission
-from mephisto_tasks.admission.identity import STUDY
 from mephisto_tasks.crowds.crowd import Agree, Waiting
 from mephisto_tasks.crowds.registry import crowd_in
 from mephisto_tasks.launch import preparation
@@ -26,7 +25,6 @@ from mephisto_tasks.launch.running import LaunchController, RunningStudy, Stoppe
 from mephisto_tasks.server.app import Serving
 from mephisto_tasks.storage.locks import task_lock
 from mephisto_tasks.storage.sqlite import Beginning
-from parlai_humaneval.materials.consent import load_consent
 
 __all__ = ["RunningStudy", "StoppedBefore", "run_launch", "stop_on_signals"]
 
@@ -66,8 +64,7 @@ class _Launch:
         self.task, self.config, self.data_dir = task, config, data_dir
         self.waiting_for, self.stack = waiting_for, stack
         self.settings = preparation.checked_settings(task, config)
-        consent = self.settings.consent_file
-        self.consent = load_consent(Path(consent).expanduser()) if consent else None
+        self.consent = preparation.consent_of(self.settings)
         self.asked = preparation.settings_of(config)
         self.task_name = str(config.mephisto.task.task_name)
 
@@ -163,7 +160,7 @@ class _Launch:
             serving=Serving(
                 side_door=self.side_door,
                 languages=study.languages,
-                fresh_ids=None if signed_ids is None else lambda: {**signed_ids.fresh(), STUDY: page[STUDY]},
+                fresh_ids=None if signed_ids is None else lambda: preparation.of_study(signed_ids.fresh(), page),
                 guard=setup.guard,
                 site_calls=setup.site_calls,
                 images=study.images,

@@ -6,7 +6,7 @@ import logging
 import math
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel
 
 from mephisto_tasks.adapter import settings_model
+from mephisto_tasks.admission.identity import STUDY
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.annotation.items import pairings
 from mephisto_tasks.chat.wizard import partners_door
@@ -35,7 +36,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
 from parlai_humaneval._util.terminal import plain_logs
 from parlai_humaneval.i18n.translate import worded
-from parlai_humaneval.materials.consent import Consent
+from parlai_humaneval.materials.consent import Consent, load_consent
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.backends.human import Desk, offered
 from parlai_humaneval.models.zoo.entries import load_zoo
@@ -238,6 +239,10 @@ def shut(folder: Path) -> str:
     return f"chmod -R o-rwx {shlex.quote(str(folder))}"
 
 
+def consent_of(settings: TaskConfig) -> Consent | None:
+    return load_consent(Path(settings.consent_file).expanduser()) if settings.consent_file else None
+
+
 def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: str) -> Iterator[str]:
     """What whoever launches should know of the consent text and earlier launches, whose statuses are set here."""
     yield from mended_statuses(data_dir, task_name)
@@ -316,6 +321,11 @@ def open_database(study: Study, crowd: CrowdLaunch, data_dir: Path, task_name: s
     failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
     fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
     return db
+
+
+def of_study(ids: Mapping[str, str], page: Mapping[str, Any]) -> dict[str, str]:
+    """A new visitor's ``ids``, with the study that their page is of."""
+    return {**ids, STUDY: page[STUDY]}
 
 
 def page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:

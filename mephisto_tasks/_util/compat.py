@@ -11,7 +11,7 @@ import runpy
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -32,36 +32,26 @@ DATA_DIR_ENV = "PARLAI_HUMANEVAL_DATA_DIR"
 def default_data_dir() -> Path:
     """Where answers are kept unless a command says otherwise: ``$PARLAI_HUMANEVAL_DATA_DIR`` or a user folder."""
     override = os.environ.get(DATA_DIR_ENV)
-    if override:
-        return Path(override).expanduser()
-    return user_home() / "mephisto"
-
-
-def _hashable_mephisto_dataclass(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Python 3.11 refuses an unhashable instance as a field's default; ``unsafe_hash=True`` makes Mephisto's pass."""
-
-    def dataclass(cls: type | None = None, /, **options: Any) -> Any:
-        def decorate(target: type) -> Any:
-            if target.__module__.partition(".")[0] == "mephisto":
-                return original(target, **{"unsafe_hash": True, **options})
-            return original(target, **options)
-
-        return decorate if cls is None else decorate(cls)
-
-    return dataclass
+    return Path(override).expanduser() if override else user_home() / "mephisto"
 
 
 @contextmanager
 def _patched_dataclasses() -> Iterator[None]:
-    if sys.version_info < (3, 11):
-        yield
-        return
-    original = dataclasses.dataclass
-    dataclasses.dataclass = _hashable_mephisto_dataclass(original)
+    """Python 3.11 refuses an unhashable instance as a field's default; ``unsafe_hash=True`` makes Mephisto's pass."""
+    module: Any = dataclasses
+    original = module.dataclass
+
+    def dataclass(cls: type | None = None, /, **options: Any) -> Any:
+        if cls is None:
+            return lambda target: dataclass(target, **options)
+        is_mephistos = cls.__module__.partition(".")[0] == "mephisto" and not options.get("frozen")
+        return original(cls, **({"unsafe_hash": True} if is_mephistos else {}) | options)
+
+    module.dataclass = dataclass
     try:
         yield
     finally:
-        dataclasses.dataclass = original
+        module.dataclass = original
 
 
 @contextmanager

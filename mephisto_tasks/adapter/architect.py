@@ -44,15 +44,8 @@ logger = logging.getLogger(__name__)
 class InProcessChannel(Channel):
     """An OperatorLink for the router, and a Channel for Mephisto's ClientIOHandler."""
 
-    def __init__(
-        self,
-        channel_id: str,
-        on_channel_open: Callable[[str], None],
-        on_catastrophic_disconnect: Callable[[str], None],
-        on_message: Callable[[str, Packet], None],
-        router: Router,
-    ) -> None:
-        super().__init__(channel_id, on_channel_open, on_catastrophic_disconnect, on_message)
+    def __init__(self, channel_id: str, *callbacks: Any, router: Router) -> None:
+        super().__init__(channel_id, *callbacks)
         self._router = router
         self._open = False
         self._closed = False

@@ -93,14 +93,9 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     from parlai_humaneval.self_chat.files import OtherDialogues
     from parlai_humaneval.self_chat.settings import checked_settings, fingerprint
 
-    settings = checked_settings(
-        num_dialogues=config.num_dialogues,
-        exchanges=config.exchanges,
-        start=config.start,
-        start_file=config.start_file,
-        context_kind=config.context_kind,
-        seed=config.seed or 0,  # a seed that is drawn at every launch would have them talk anew every time
-    )
+    asked = config.model_dump(include={"num_dialogues", "exchanges", "start", "start_file", "context_kind"})
+    # With a seed that is drawn at every launch, they would talk anew every time.
+    settings = checked_settings(**asked, seed=config.seed or 0)
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
     specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)

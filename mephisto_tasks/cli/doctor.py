@@ -13,10 +13,10 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -25,6 +25,7 @@ from packaging.specifiers import SpecifierSet
 from rich.markup import escape
 
 from mephisto_tasks.cli.options import console, described, waiting_for
+from mephisto_tasks.storage.provider_names import Finding, Status
 from parlai_humaneval._util import installing
 from parlai_humaneval._util.files import open_to_strangers
 from parlai_humaneval._util.terminal import say_json
@@ -149,18 +150,6 @@ def closing_sentence(findings: Sequence[Finding]) -> str:
 
 OLDEST_NODE = 18
 
-Status = Literal["ok", "warning", "error"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at. ``mend``: what to do, empty where there is nothing to do."""
-
-    what: str
-    status: Status
-    found: str
-    mend: str = ""
-
 
 @contextlib.contextmanager
 def nothing_said() -> Iterator[None]:
@@ -188,11 +177,8 @@ def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
 
 def python_version() -> Finding:
     version = ".".join(str(part) for part in sys.version_info[:3])
-    wanted = (
-        metadata.metadata(installing.DISTRIBUTION)["Requires-Python"]
-        if installing.installed(installing.DISTRIBUTION)
-        else ""
-    )
+    is_there = installing.installed(installing.DISTRIBUTION)
+    wanted = metadata.metadata(installing.DISTRIBUTION)["Requires-Python"] if is_there else ""
     if SpecifierSet(wanted).contains(version):
         return Finding("Python", "ok", version)
     return Finding("Python", "error", version, f"make a new environment with Python {wanted}")
@@ -212,9 +198,8 @@ def packages() -> list[Finding]:
         except installing.UntestedRelease as error:
             findings.append(Finding("Packages", "error", str(error).partition(";")[0], f"run `{installing.SETUP}`"))
         if importlib.util.find_spec(name) is None:
-            findings.append(
-                Finding("Packages", "error", f"{installing.NAMES[name]} is not installed", f"run `{installing.SETUP}`")
-            )
+            missing = f"{installing.NAMES[name]} is not installed"
+            findings.append(Finding("Packages", "error", missing, f"run `{installing.SETUP}`"))
     there = [f"{name} {version}" for name in (*installing.ENGINES, "torch") if (version := installing.installed(name))]
     return findings or [Finding("Packages", "ok", ", ".join(there))]
 
@@ -357,7 +342,7 @@ def providers(data_dir: Path) -> list[Finding]:
             seen = crowd.health(data_dir)
         except ResultsError:
             continue  # said under “Data directory”
-        found.setdefault(crowd.provider_type, [Finding(one.what, one.status, one.text, one.advice) for one in seen])
+        found.setdefault(crowd.provider_type, seen)
     return [finding for of_type in found.values() for finding in of_type]
 
 

@@ -22,7 +22,7 @@ from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
-from mephisto_tasks.storage.provider_names import CrowdError, NotYetKnown
+from mephisto_tasks.storage.provider_names import CrowdError, Finding, NotYetKnown
 from mephisto_tasks.storage.results import requesters
 from mephisto_tasks.workers.roster import SiteBlocks
 
@@ -225,16 +225,6 @@ class Submissions(Protocol):
 
     def note(self, export: Path) -> None: ...  # what the site says of them, for ``pay`` to go by
     def free_returned(self, export: Path) -> Freed: ...  # free the work of those that are over, to be given out again
-
-
-@dataclass(frozen=True)
-class Health:
-    """One line of ``doctor``."""
-
-    what: str
-    status: Literal["ok", "warning", "error"]
-    text: str
-    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -498,18 +488,18 @@ class Crowd:
         """Names and addresses of people that its own stores have: of one worker, or of all."""
         return []
 
-    def health(self, data_dir: Path) -> list[Health]:
+    def health(self, data_dir: Path) -> list[Finding]:
         """For ``doctor``: what the site says of each account that is registered for it."""
         accounts, known, what = self.accounts(), requesters(data_dir), f"Provider {self.provider_type}"
         if accounts is None:
             return []
         if not known and self.costs_money:
             how = f"for {self.title}: parlai-humaneval requester add NAME --provider {self.place}"
-            return [Health(what, "ok", self.status() or how)]
+            return [Finding(what, "ok", self.status() or how)]
         return [
-            Health(what, "ok", f"requester {seen}")
+            Finding(what, "ok", f"requester {seen}")
             if seen.wrong is None
-            else Health(what, "warning", f"requester {seen.name}", seen.wrong)
+            else Finding(what, "warning", f"requester {seen.name}", seen.wrong)
             for name, kind in known
             if kind == self.provider_type
             for seen in accounts.check(name)

@@ -135,9 +135,7 @@ def _bound(rule: Any) -> float:
 
 
 def _parts(annotation: Any) -> list[Any]:
-    if get_origin(annotation) in (None, list, dict, Literal):
-        return [annotation]
-    return list(get_args(annotation))
+    return [annotation] if get_origin(annotation) in (None, list, dict, Literal) else list(get_args(annotation))
 
 
 def _kind(annotation: Any) -> str:

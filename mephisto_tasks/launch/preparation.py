@@ -25,7 +25,7 @@ from mephisto_tasks.config.task import ARCHITECT_TYPE, ConfigError, TaskConfig, 
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.server.static import SideDoor
-from mephisto_tasks.session.study import Study, waits_for
+from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import StudyDB
 from mephisto_tasks.storage.locks import LOCKS, AlreadyRunning, running_task_run, task_lock
 from mephisto_tasks.storage.results import ResultsError, Settings, database_file, flat, query, task_names
@@ -40,6 +40,7 @@ from parlai_humaneval.materials.consent import Consent, load_consent
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.backends.human import Desk, offered
 from parlai_humaneval.models.zoo.entries import load_zoo
+from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from parlai_humaneval.planning.preregistration import Preregistration
@@ -245,7 +246,11 @@ def consent_of(settings: TaskConfig) -> Consent | None:
 def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: str) -> Iterator[str]:
     """What whoever launches should know of the consent text and earlier launches, whose statuses are set here."""
     yield from mended_statuses(data_dir, task_name)
-    yield from waits_for(study.awaited)
+    if study.awaited:
+        from mephisto_tasks.session import stopping
+
+        rest = f"The study waits up to {stopping.PATIENCE_S:.0f} seconds for interrupted raters to return"
+        yield f"An earlier launch interrupted {counted(study.awaited, 'rater')}. {rest}, and then continues."
     if consent is not None and consent.has_no_contact_yet:
         yield f"The consent text still has the example's address. Put yours into {study.config.consent_file}."
 

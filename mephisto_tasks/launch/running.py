@@ -117,9 +117,7 @@ class RunningStudy:
             if time.monotonic() > self._stored_at + LAST_COMMENT_S:
                 return True
             running = [unit for unit in running if self.live_run.architect.is_here(unit.agent.get_agent_id())]
-        if running:
-            return False
-        return self.study.remaining == 0 or self.live_run.task_launcher.is_paid_out
+        return not running and (self.study.remaining == 0 or self.live_run.task_launcher.is_paid_out)
 
     def unfinished(self) -> str | None:
         """Why it ended before everything was collected, where it did by itself."""

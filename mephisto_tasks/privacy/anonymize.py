@@ -296,9 +296,7 @@ class Anonymizer:
         kind = _IN_JSON["ids"].get(key)
         if kind == "candidate" and ("candidate", data) not in self._names.given and not _OUR_CANDIDATE.fullmatch(data):
             kind = None  # a criterion that was ticked, or a verdict
-        if kind is not None:
-            return self._names.of(kind, data)
-        return self._text(table, column, data, row)
+        return self._text(table, column, data, row) if kind is None else self._names.of(kind, data)
 
     def _text(self, table: str, column: str, text: str, row: str) -> str:
         if text not in self._cleaned:

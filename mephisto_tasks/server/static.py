@@ -128,9 +128,8 @@ class SideDoor:
         """``handler`` for those who have the token; a sentence and 403 for all others."""
 
         async def only_with_token(request: web.Request) -> web.StreamResponse:
-            if not same_token(request.match_info["token"], self.token):
-                return _refused()
-            return await handler(request)
+            is_known = same_token(request.match_info["token"], self.token)
+            return await handler(request) if is_known else _refused()
 
         return only_with_token
 

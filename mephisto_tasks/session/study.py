@@ -27,7 +27,6 @@ from parlai_humaneval.schema.events import Failed, FeedbackGiven, parse_events
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
 from parlai_humaneval.schema.records import HUMAN, ModelHealth
 from parlai_humaneval.schema.steps import FeedbackAnswer, FeedbackStep, Notice, Progress
-from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.stopping.events import StoppingStatus
 
 if TYPE_CHECKING:
@@ -114,18 +113,6 @@ def why_decided(models: Collection[str], standing: StoppingStatus) -> str | None
     if len(models) == 1:
         return None if still_open.issuperset(models) else "decided"
     return None if set(models) == still_open else "decided in part"
-
-
-def waits_for(raters: int) -> list[str]:
-    """What whoever launches should know of raters whom an earlier launch cut off, where there are any."""
-    if not raters:
-        return []
-    from mephisto_tasks.session.stopping import PATIENCE_S
-
-    return [
-        f"An earlier launch interrupted {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for "
-        "interrupted raters to return, and then continues."
-    ]
 
 
 def until_decided(standing: StoppingStatus, what: str) -> str:

@@ -11,7 +11,7 @@ import ssl
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeVar
 
 import aiohttp
@@ -174,43 +174,38 @@ class PageError(RuntimeError):
         self.status = status
 
 
+@dataclass(eq=False)
 class PageClient:
     """Speaks as the page does, and survives cut connections. ``refused``: why there is no task for the worker.
     ``parameters``: of the page's address, where that says who comes. A ``browser`` may be shared."""
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        worker_id: str = "by-address",
-        assignment_id: str = "by-address",
-        provider_data: Mapping[str, Any] | None = None,
-        parameters: Sequence[tuple[str, str]] | None = None,
-        heartbeat_s: float = HEARTBEAT_S,
-        request_timeout_s: float = 90.0,
-        certificates: ssl.SSLContext | None = None,
-        browser: Browser | None = None,
-        agrees: bool = True,
-    ) -> None:
-        self._agrees = agrees
-        self.browser = browser or Browser()
+    base_url: str
+    _: KW_ONLY
+    worker_id: str = "by-address"
+    assignment_id: str = "by-address"
+    provider_data: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Sequence[tuple[str, str]] | None = None
+    heartbeat_s: float = HEARTBEAT_S
+    request_timeout_s: float = 90.0
+    certificates: ssl.SSLContext | None = None
+    browser: Browser = field(default_factory=Browser)
+    agrees: bool = True
+
+    def __post_init__(self) -> None:
         self.refused: str | None = None
         self.details: Details = {}
         self.state: PageState | None = None
         self.status: str | None = None
         self.errors: list[str] = []
-        self._base_url = base_url.rstrip("/")
+        self._base_url = self.base_url.rstrip("/")
         self._registration: dict[str, Any] = {
-            "worker_name": worker_id,
-            "agent_registration_id": f"{assignment_id}-{worker_id}",
-            "assignment_id": assignment_id,
-            **(provider_data or {}),
+            "worker_name": self.worker_id,
+            "agent_registration_id": f"{self.assignment_id}-{self.worker_id}",
+            "assignment_id": self.assignment_id,
+            **self.provider_data,
         }
-        if parameters is not None:
-            self._registration["parameters"] = [list(pair) for pair in parameters]
-        self._heartbeat_s = heartbeat_s
-        self._request_timeout_s = request_timeout_s
-        self._certificates = certificates
+        if self.parameters is not None:
+            self._registration["parameters"] = [list(pair) for pair in self.parameters]
         self._fatal: str | None = None
         self._session: aiohttp.ClientSession | None = None
         self._socket: PageSocket | None = None
@@ -218,7 +213,7 @@ class PageClient:
         self._news = asyncio.Event()
 
     async def __aenter__(self) -> PageClient:
-        connector = aiohttp.TCPConnector(ssl=self._certificates or True)
+        connector = aiohttp.TCPConnector(ssl=self.certificates or True)
         self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=_ONE_REQUEST_S))
         return self
 
@@ -245,7 +240,7 @@ class PageClient:
         body = {"provider_data": {**self._registration, **purpose, SECRETS: [self.browser.secret]}}
         details = await self._become(await self._post("/request_agent", body))
         form = details.get("consent")
-        if form is None or not self._agrees:
+        if form is None or not self.agrees:
             return details
         self._registration["consent"] = {"version": form["version"], "digest": form["digest"]}
         return await self.register(here_to)
@@ -319,7 +314,7 @@ class PageClient:
                 self.agent_id,
                 self.agent_token,
                 self._take,
-                self._heartbeat_s,
+                self.heartbeat_s,
             )
         return self.details
 
@@ -365,7 +360,7 @@ class PageClient:
         return self._session
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        deadline, backoff = time.monotonic() + self._request_timeout_s, Backoff()
+        deadline, backoff = time.monotonic() + self.request_timeout_s, Backoff()
         while True:
             try:
                 stamped = {**body, "client_timestamp": time.time()}

@@ -1,6 +1,9 @@
-"""What Mephisto's sandboxes add to names in databases, and the errors of a crowd."""
+"""What Mephisto's sandboxes add to names in databases, the errors of a crowd, and what ``doctor`` finds."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
 
 from parlai_humaneval._util.errors import HumanevalError
 
@@ -23,3 +26,16 @@ class CrowdError(HumanevalError, RuntimeError):
 
 class NotYetKnown(Exception):
     """It cannot be said at this moment whether somebody comes from the crowd's site; their page asks again by itself."""
+
+
+Status = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. ``mend``: what to do, empty where there is nothing to do."""
+
+    what: str
+    status: Status
+    found: str
+    mend: str = ""

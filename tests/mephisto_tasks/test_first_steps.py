@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 from live import TASK, config_of
 
-from mephisto_tasks.cli.doctor import Finding, closing_sentence, data_directory, lines, port_free
+from mephisto_tasks.cli.doctor import closing_sentence, data_directory, lines, port_free
 from mephisto_tasks.cli.options import as_typed_here
 from mephisto_tasks.launch.launch import run_launch
+from mephisto_tasks.storage.provider_names import Finding
 from parlai_humaneval.cli import main
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.tables.columns import TableError

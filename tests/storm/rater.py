@@ -42,7 +42,7 @@ class Tab:
 
     def __init__(self, url: str, worker: str, browser: Browser | None = None) -> None:
         self.client = PageClient(
-            url, worker_id=worker, assignment_id=f"a-{worker}", heartbeat_s=HEARTBEAT_S, browser=browser
+            url, worker_id=worker, assignment_id=f"a-{worker}", heartbeat_s=HEARTBEAT_S, browser=browser or Browser()
         )
 
     async def __aenter__(self) -> PageClient:

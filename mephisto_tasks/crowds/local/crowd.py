@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.admission.visits import Site, only_closing
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, CrowdWords, Forgotten, Health, Market, Trace
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, CrowdWords, Forgotten, Market, Trace
 from mephisto_tasks.crowds.registry import crowds, register_crowd
 from mephisto_tasks.crowds.signing import SignedIds
+from mephisto_tasks.storage.provider_names import Finding
 from parlai_humaneval.schema.steps import Redirect
 
 
@@ -46,8 +47,8 @@ class LocalCrowd(Crowd):
         site = next((crowd for crowd in crowds() if crowd.checks_rules and crowd.status() is None), None)
         return "invite only people who meet this rule" if site is None else f"{site.title} does (place={site.place})"
 
-    def health(self, data_dir: Path) -> list[Health]:
-        return [Health(f"Provider {self.provider_type}", "ok", self.words.where)]
+    def health(self, data_dir: Path) -> list[Finding]:
+        return [Finding(f"Provider {self.provider_type}", "ok", self.words.where)]
 
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         if not person.everywhere:

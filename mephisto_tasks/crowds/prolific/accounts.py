@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 
 from mephisto_tasks.config.names import ConfigError
-from mephisto_tasks.crowds.crowd import AccountCheck, Health
+from mephisto_tasks.crowds.crowd import AccountCheck
 from mephisto_tasks.crowds.prolific import client as api
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.handed_in import major
 from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
+from mephisto_tasks.storage.provider_names import Finding
 from mephisto_tasks.storage.results import requesters
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import make_private_folder
@@ -18,9 +19,7 @@ from parlai_humaneval._util.files import make_private_folder
 
 class ProlificAccounts:
     words = api.WORDS
-
-    def has_keys(self, name: str) -> bool:
-        return api.has_token(name)
+    has_keys = staticmethod(api.has_token)
 
     def needs_keys(self, name: str) -> bool:
         return api.has_token(name) or not os.environ.get(api.TOKEN_ENV)
@@ -85,7 +84,7 @@ def check_name(data_dir: Path, name: str) -> None:
     raise ConfigError(what, where=where, misspelt=misspelt(name, known), try_=there)
 
 
-def left_open(data_dir: Path) -> list[Health]:
+def left_open(data_dir: Path) -> list[Finding]:
     """Studies that are open though no launch of ours follows them."""
     from mephisto_tasks.control.snapshot import is_alive
 
@@ -100,5 +99,5 @@ def left_open(data_dir: Path) -> list[Health]:
         if status in (statuses.ACTIVE, statuses.PUBLISHING):
             pauses = f"parlai-humaneval requester expire --task-name {study.task_name} pauses it"
             text = f"study {study.study_id} is {status}, but no launch is following it"
-            found.append(Health(f"Provider {PROVIDER}", "warning", text, f"{pauses}; so does the next launch"))
+            found.append(Finding(f"Provider {PROVIDER}", "warning", text, f"{pauses}; so does the next launch"))
     return found

@@ -17,6 +17,7 @@ from mephisto_tasks.crowds.prolific.settings import ProlificSettings
 from mephisto_tasks.crowds.registry import register_crowd
 from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.payments.policy import Quote
+from mephisto_tasks.storage.provider_names import Finding
 
 PROVIDER = "prolific"
 DEVICES = ("desktop", "tablet", "mobile")
@@ -109,7 +110,7 @@ class ProlificCrowd(LinkCrowd):
 
         return ProlificPayer(data_dir, task_name, requester)
 
-    def health(self, data_dir: Path) -> list[crowd.Health]:
+    def health(self, data_dir: Path) -> list[Finding]:
         from mephisto_tasks.crowds.prolific.accounts import left_open
 
         found = super().health(data_dir)

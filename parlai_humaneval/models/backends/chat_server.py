@@ -378,6 +378,4 @@ def _is_one_of(error: BaseException | None, names: frozenset[str]) -> bool:
 
 def _server_message(error: openai.OpenAIError) -> str:
     body = getattr(error, "body", None)
-    if isinstance(body, dict):
-        return str(body.get("message") or body.get("detail") or body)
-    return str(body or "")
+    return str((isinstance(body, dict) and (body.get("message") or body.get("detail"))) or body or "")

@@ -188,19 +188,19 @@ def drawing(config: Any, chances: Sequence[random.Random]) -> list[Any]:
     return [*warpers, _Drawn(chances)]
 
 
+@dataclass(eq=False)
 class _Unpadded:
     """One of transformers' processors, which sees each prompt without the padding on its left."""
 
-    def __init__(self, processor: Any, padding: Sequence[int]) -> None:
-        self._processor = processor
-        self._padding = padding
+    processor: Any
+    padding: Sequence[int]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         import torch
 
         rows = (
-            self._processor(input_ids[row : row + 1, start:], scores[row : row + 1])
-            for row, start in enumerate(self._padding)
+            self.processor(input_ids[row : row + 1, start:], scores[row : row + 1])
+            for row, start in enumerate(self.padding)
         )
         return torch.cat(list(rows))
 
@@ -222,25 +222,24 @@ class _Drawn:
         return torch.full_like(scores, float("-inf")).scatter(1, chosen, 0.0)
 
 
+@dataclass(eq=False)
 class _AllOver:
     """Whether every reply is over, by an ending token or by what it says; asked after each word."""
 
-    def __init__(self, tokenizer: Any, start: int, ends: set[int], is_over: Callable[[str], bool] | None) -> None:
-        self._tokenizer = tokenizer
-        self._start = start
-        self._ends = ends
-        self._is_over = is_over
-        self._over: set[int] = set()
+    tokenizer: Any
+    start: int
+    ends: set[int]
+    is_over: Callable[[str], bool] | None
+    over: set[int] = field(default_factory=set)
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **unused: Any) -> bool:
-        new = input_ids[:, self._start :].tolist()
-        for row, tokens in enumerate(new):
-            if row not in self._over and (
-                tokens[-1] in self._ends
-                or (self._is_over is not None and self._is_over(self._tokenizer.decode(tokens)))
-            ):
-                self._over.add(row)
-        return len(self._over) == len(new)
+        new = input_ids[:, self.start :].tolist()
+        self.over.update(row for row, tokens in enumerate(new) if row not in self.over and self._ends_with(tokens))
+        return len(self.over) == len(new)
+
+    def _ends_with(self, tokens: list[int]) -> bool:
+        said_all = self.is_over is not None and self.is_over(self.tokenizer.decode(tokens))
+        return said_all or tokens[-1] in self.ends
 
 
 PADDING = 0

@@ -97,7 +97,8 @@ def load_pretrained(
             what = "an encoder–decoder" if config.is_encoder_decoder else "a causal language model"
             raise ZooError(f"{path} is {what}", try_=f"use the agent {OTHER_AGENT[kind]} for it")
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, trust_remote_code=trust_remote_code)
-        if not has_words(tokenizer):
+        words = tokenizer.get_vocab().keys() - set(tokenizer.all_special_tokens)
+        if not any(any(map(str.isalnum, str(word))) for word in words):  # where no file is, transformers 5 makes one up
             raise no_tokenizer(path)
         if device_map is None:
             check_memory(path, device)
@@ -218,12 +219,6 @@ def _explanation(path: str, error: Exception) -> ZooError:
         try_=f"check the name and the connection, or run `{_hub('download')} {path} --local-dir FOLDER` "
         f"elsewhere and set hf_model to that folder ({said})",
     )
-
-
-def has_words(tokenizer: Any) -> bool:
-    """Whether a tokenizer knows any; of a folder without one, transformers 5 makes one that does not."""
-    words = tokenizer.get_vocab().keys() - set(tokenizer.all_special_tokens)
-    return any(any(map(str.isalnum, word)) for word in map(str, words))
 
 
 def no_tokenizer(path: str) -> ZooError:

@@ -233,10 +233,6 @@ def offered(desk: Desk) -> Iterator[None]:
         _OFFERED.reset(token)
 
 
-def offered_desk() -> Desk | None:
-    return _OFFERED.get()
-
-
 CONCURRENCY = 64
 """Conversations that may wait for people at once; each takes a thread that sleeps."""
 PATIENCE_S = 360.0
@@ -263,11 +259,11 @@ class HumanAgent(OutsideAgent):
 
     @classmethod
     def lacks(cls, options: Mapping[str, Any], folder: Path) -> list[str]:
-        return [] if offered_desk() else [NEEDS_LAUNCH]
+        return [] if _OFFERED.get() else [NEEDS_LAUNCH]
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
-        desk = offered_desk() if shared is None else shared["desk"]
+        desk = _OFFERED.get() if shared is None else shared["desk"]
         if desk is None:
             raise InvalidValue(NEEDS_LAUNCH)
         desk.used = True

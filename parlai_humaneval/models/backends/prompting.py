@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
@@ -43,19 +43,20 @@ class Played:
     partner: tuple[str, ...] = ()
 
 
+@dataclass(eq=False)
 class PromptFormat(ABC):
     """How a model wants its dialogue. ``system_prompt``: the instructions before everything else."""
 
+    tokenizer: Any
+    system_prompt: str = ""
     with_special_tokens = True
     """Whether the tokenizer adds the tokens with which its texts begin and end."""
     begun = ""
     """The mark of thoughts with which a prompt ends, so that the model's text begins within them."""
 
-    def __init__(self, tokenizer: Any, system_prompt: str = "") -> None:
-        self.tokenizer = tokenizer
-        self.system_prompt = system_prompt
-        added = [str(token) for token in tokenizer.added_tokens_decoder.values() if token.special]
-        self._control_tokens = sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True)
+    def __post_init__(self) -> None:
+        added = [str(token) for token in self.tokenizer.added_tokens_decoder.values() if token.special]
+        self._control_tokens = sorted({*self.tokenizer.all_special_tokens, *added}, key=len, reverse=True)
 
     @property
     def turn_ends(self) -> list[int]:
@@ -154,30 +155,22 @@ class PlainFormat(PromptFormat):
         return min((place for place in (next_turn(text), line) if place is not None and place >= 0), default=None)
 
 
+@dataclass(eq=False)
 class JoinedFormat(PromptFormat):
     """Turns with a ``separator`` between them, and no labels: ``trailing`` as DialoGPT's (Zhang et al. 2020, §2), two
     spaces as BlenderBot's (Roller et al. 2021)."""
 
-    def __init__(
-        self,
-        tokenizer: Any,
-        system_prompt: str = "",
-        *,
-        separator: str = "\n",
-        trailing: bool = False,
-        indent: str = "",
-    ) -> None:
-        super().__init__(tokenizer, system_prompt)
-        self._separator = separator
-        self._trailing = trailing
-        self._indent = indent
+    _: KW_ONLY
+    separator: str = "\n"
+    trailing: bool = False
+    indent: str = ""
 
     def render(self, played: Played, dialogue: Sequence[Line]) -> str:
         partner = [f"{PARTNERS} {sentence}" for sentence in played.partner]
         turns = [self.clean(text) for _, text in dialogue] or [""]
         turns[0] = with_persona(played.own, "\n".join([*partner, turns[0]]).strip())
         turns = [turn for turn in (self.system_prompt, *turns) if turn]
-        return self._indent + self._separator.join([*turns, ""] if self._trailing and turns else turns)
+        return self.indent + self.separator.join([*turns, ""] if self.trailing and turns else turns)
 
 
 SystemRole = Literal["system", "developer", "user"]
@@ -272,18 +265,18 @@ def own_template(tokenizer: Any) -> str | None:
     return template if template is None else str(template)
 
 
+@dataclass(eq=False)
 class ChatFormat(PromptFormat):
     """The ``template`` of a model, with ``switches`` such as ``enable_thinking``; a ZooError for one that shows
     nobody's words."""
 
     with_special_tokens = False  # the template has written them
+    _: KW_ONLY
+    template: str
+    switches: Mapping[str, Any] = field(default_factory=dict)
 
-    def __init__(
-        self, tokenizer: Any, system_prompt: str = "", *, template: str, switches: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(tokenizer, system_prompt)
-        self._template = template
-        self._switches = dict(switches or {})
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if not self._shows(_chat("user")):
             raise ZooError(f"the chat template cannot be used: {self._problem(_chat('user'))}")
         self._takes_system = self._shows(_chat("system", "user"))
@@ -317,10 +310,10 @@ class ChatFormat(PromptFormat):
     def _render(self, chat: Chat, *, add_generation_prompt: bool) -> str:
         text: str = self.tokenizer.apply_chat_template(
             chat,
-            chat_template=self._template,
+            chat_template=self.template,
             tokenize=False,
             add_generation_prompt=add_generation_prompt,
-            **self._switches,
+            **self.switches,
         )
         return text
 

@@ -33,9 +33,7 @@ def span_length(words: int) -> int:
 
 def span_starts(words: int) -> range:
     """Where the replaced span may begin, from 0. From three words on it spares the first and the last word."""
-    if words < 3:
-        return range(words)
-    return range(1, words - span_length(words))
+    return range(words) if words < 3 else range(1, words - span_length(words))
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from live import TASK, config_of, rows
 from stored_study import StoredStudy, choices
 
 from mephisto_tasks.cli import doctor as health
-from mephisto_tasks.cli.doctor import Finding
 from mephisto_tasks.launch import preparation as statuses
 from mephisto_tasks.launch.launch import run_launch
 from mephisto_tasks.launch.preparation import Statuses
 from mephisto_tasks.storage.locks import task_lock
+from mephisto_tasks.storage.provider_names import Finding
 from parlai_humaneval.cli import main
 
 STATUSES = "SELECT agents.status, units.status FROM agents JOIN units USING (unit_id) ORDER BY agents.agent_id"

@@ -82,10 +82,10 @@ def test_a_dialogue_is_written_in_the_models_own_template(kind: str) -> None:
     agent = agent_for(kind)
     form, tokenizer = agent._form, agent.pretrained.tokenizer
     assert isinstance(form, ChatFormat)
-    form = ChatFormat(tokenizer, "Be kind.", template=form._template)
+    form = ChatFormat(tokenizer, "Be kind.", template=form.template)
     said = [("user", "Hi!"), ("assistant", "Hello."), ("user", "Why?")]
     messages = [{"role": role, "content": text} for role, text in said]
-    if form._template == GEMMA:
+    if form.template == GEMMA:
         messages[0]["content"] = "Be kind.\n\nHi!"
     else:
         messages.insert(0, {"role": "system", "content": "Be kind."})
@@ -108,7 +108,7 @@ def test_thinking_is_switched_off_by_the_templates_own_switch() -> None:
         agent = load_agent(spec_of(home, "llama", chat_template_kwargs=given))
         read = agent.pretrained.tokenizer.decode(agent._prompt(heard(agent, "Hi!")))
         assert read.endswith("assistant\n<think>\n\n</think>\n\n") == empty_thoughts
-        assert agent._form._template == THINKING
+        assert agent._form.template == THINKING
 
 
 def test_models_with_a_state_answer_many_conversations_at_once() -> None:

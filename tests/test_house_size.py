@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -83,11 +84,25 @@ def test_no_more_imports_are_left_out_of_the_contracts() -> None:
     assert set(re.findall(r'"(\S+ -> \S+)"', contracts)) <= EXCEPTIONS
 
 
+def _layered() -> list[dict[str, Any]]:
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    return [contract for contract in settings["contracts"] if contract["type"] == "layers"]
+
+
 def test_every_contract_of_layers_is_exhaustive() -> None:
     """Guards against a new file beside the layers of its folder, which no contract would look at."""
-    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    of_layers = [contract for contract in settings["contracts"] if contract["type"] == "layers"]
-    assert {"parlai_humaneval.report", "benchmarks", "docs"} <= {
-        name for one in of_layers for name in one["containers"]
+    assert {"benchmarks", "docs"} <= {name for contract in _layered() for name in contract["containers"]}
+    assert [contract["name"] for contract in _layered() if not contract.get("exhaustive")] == []
+
+
+def test_every_folder_is_a_layer_of_a_contract() -> None:
+    """Guards against a new folder at any depth: its parent has a contract, and sees it only where it is a package."""
+    containers = {name for contract in _layered() for name in contract["containers"]}
+    folders = {
+        path.parent.relative_to(REPOSITORY)
+        for package in ("parlai_humaneval", "mephisto_tasks")
+        for path in (REPOSITORY / package).glob("*/**/*.py")
+        if "webapp" not in path.parts
     }
-    assert [contract["name"] for contract in of_layers if not contract.get("exhaustive")] == []
+    assert {folder.as_posix() for folder in folders if ".".join(folder.parts[:-1]) not in containers} == set()
+    assert {folder.as_posix() for folder in folders if not (REPOSITORY / folder / "__init__.py").is_file()} == set()

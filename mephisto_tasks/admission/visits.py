@@ -42,18 +42,6 @@ IsDamaged = Callable[[Mapping[str, Any]], bool]
 """Whether the ids of a registration are ours, or say so, without the signature that belongs to them."""
 
 
-class TurnedAway(Exception):
-    """The visitor cannot come in; the message, and the ``title`` of its page, are for them, and say what to do."""
-
-    def __init__(self, words: str, title: str = "") -> None:
-        super().__init__(words)
-        self.title = title
-
-
-class OnlyLooks(TurnedAway):
-    """The visitor cannot take part, but may see a preview of the task, with the message next to the button."""
-
-
 @dataclass(frozen=True)
 class Arrival:
     """Somebody whom a door lets in. ``worker_name`` begins with the door's name and a colon, and is the same everywhere."""
@@ -132,6 +120,24 @@ class Refusal:
     try_again_s: float | None = None  # after so many seconds the page asks again by itself
     turns_away: bool = True  # False: they were asked something, or wait; nobody was sent away
     more: Mapping[str, Any] = field(default_factory=dict)  # what else the page is told
+
+
+class TurnedAway(Exception):
+    """A door raises its :class:`Refusal`; ``words``, and the ``title`` of the page, are for the visitor: what to do."""
+
+    def __init__(self, words: str, title: str = "") -> None:
+        super().__init__(words)
+        title = title or phrase("This link does not work")
+        self.refusal = Refusal("wrong_link", "came with an address that is not valid", words, title)
+
+
+class OnlyLooks(TurnedAway):
+    """The visitor cannot take part, and may see what the task is: its preview, with the message next to the button."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        preview = {"preview": True}
+        self.refusal = Refusal("preview", "looks at the preview", words, outcome=None, turns_away=False, more=preview)
 
 
 class Pages(Protocol):

@@ -41,7 +41,7 @@ AGAIN = phrase("Please open the whole link that you were given: this address is 
 
 
 class BadLink(TurnedAway):
-    """An invitation that lets nobody in. ``title`` and ``status``: of the page that says so."""
+    """An invitation that lets nobody in. ``status``: of the page that says so."""
 
     def __init__(self, words: tuple[str, str], status: int = HTTPStatus.FORBIDDEN, **values: str) -> None:
         super().__init__(t(words[1], **values), words[0])

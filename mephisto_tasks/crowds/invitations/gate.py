@@ -51,7 +51,7 @@ class Gate:
             parameters = read_parameters(list(request.query.items()))
             entry = await asyncio.to_thread(self._invitations.look, parameters, request.cookies.get(COOKIE))
         except BadLink as bad:
-            return plain_page(bad.status, bad.title or _WRONG, str(bad))
+            return plain_page(bad.status, str(bad.refusal.title), str(bad))
         except TurnedAway as turned_away:
             return plain_page(403, _WRONG, str(turned_away))
         if entry is not None:

@@ -95,7 +95,7 @@ class Reception(visits.Site):
         try:
             arrival = arrival_by(self._doors, read_parameters(visitor.data.get("parameters")))
         except visits.TurnedAway as turned_away:
-            return _wrong_link(turned_away)
+            return turned_away.refusal
         visitor.arrival = arrival
         visitor.worker_name = visitor.known_as = arrival.worker_name
         # What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished.
@@ -115,7 +115,7 @@ class Reception(visits.Site):
         try:
             visit = self._visit_of(arrival, visitor.pages.is_open)
         except visits.TurnedAway as turned_away:
-            return _wrong_link(turned_away)
+            return turned_away.refusal
         visitor.at_work = visit is not None and visit.status == "here" and visitor.pages.is_open(visit.registration)
         visitor.visits = [] if visit is None else [visit]
         if here_to == "decline" and not visitor.at_work:
@@ -143,7 +143,7 @@ class Reception(visits.Site):
             if door is not None and not visitor.at_work:
                 door.begins(arrival)
         except visits.TurnedAway as turned_away:
-            return _wrong_link(turned_away)
+            return turned_away.refusal
         begun = self._begin(arrival, next(iter(visitor.visits), None), visitor.at_work)
         visitor.visits = [begun]
         visitor.data = {
@@ -224,16 +224,6 @@ class Reception(visits.Site):
 
     def _door_of(self, arrival: visits.Arrival) -> Door | None:
         return next((door for door in self._doors if door.name == arrival.door), None)
-
-
-def _wrong_link(turned_away: visits.TurnedAway) -> visits.Refusal:
-    if isinstance(turned_away, visits.OnlyLooks):
-        more = {"preview": True}
-        return visits.Refusal(
-            "preview", "looks at the preview", str(turned_away), outcome=None, turns_away=False, more=more
-        )
-    why, title = "came with an address that is not valid", turned_away.title or phrase("This link does not work")
-    return visits.Refusal("wrong_link", why, str(turned_away), title=title)
 
 
 @dataclass

@@ -71,8 +71,8 @@ class Study:
             self.door.look({INVITATION: token, **others}, None)
         with pytest.raises(BadLink) as came:
             self.door.arrival({INVITATION: token, **others})
-        assert (looked.value.title, str(looked.value)) == (came.value.title, str(came.value))
-        return looked.value.title, looked.value.status
+        assert looked.value.refusal == came.value.refusal
+        return str(looked.value.refusal.title), looked.value.status
 
     def visitor(self, invitation: Invitation, remembered: str | None = None) -> str:
         """What a browser remembers once it has opened the link of a class."""

@@ -41,7 +41,7 @@ _MODEL_COLUMNS = {
 
 
 def models_in(tables: Tables) -> set[str]:
-    """Every model that was rated; people whose dialogues were rated are none."""
+    """All rated models, without people whose dialogues were rated."""
     return {name for table, columns in _MODEL_COLUMNS.items() for name in _model_names(getattr(tables, table), table)}
 
 
@@ -129,7 +129,7 @@ def facts_of(
 
 
 def questions_in(tables: Tables) -> list[document.Question]:
-    """What was asked, without attention checks, in its words."""
+    """The questions in their exact words, without attention checks."""
     asked: dict[tuple[str, str, str], None] = {}
     for frame in (
         tables.dialogues,
@@ -189,7 +189,7 @@ def decided_designs(tables: Tables) -> list[tuple[str, str, str]]:
 def registered_in(
     tables: Tables, settings: Sequence[document.SettingFact], task: document.TaskFacts | None
 ) -> list[document.Registration]:
-    """What was registered of the studies, and what they did otherwise; ``task``: whose raters may have been left out."""
+    """The studies' registrations, and deviations from them; ``task``: whose raters may have been left out."""
     texts = [(str(text), fact) for fact in settings if (text := fact.values.get("prereg"))]
     if not texts:
         return []
@@ -354,7 +354,7 @@ Pair = tuple[str, str]
 
 
 def qualifying(facts: document.Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
-    """What qualifies the verdict, each once: what was left out or is unfinished, and the remarks of the answers.
+    """Qualifications of the verdict, each once: data left out or unfinished, and the remarks of the answers.
 
     ``in_short``: what sections say that answer no question.
     """
@@ -367,7 +367,7 @@ def qualifying(facts: document.Facts, answers: Sequence[Summary], in_short: Sequ
 
 
 def raters_line(facts: document.Facts) -> str:
-    """The raters and how much they rated, in one line."""
+    """The raters and their amount of work, in one line."""
     return "; ".join(_said(facts, "line"))
 
 

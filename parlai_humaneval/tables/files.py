@@ -103,8 +103,8 @@ def checked(
 def all_faults(
     frame: pd.DataFrame, check: Callable[[pd.DataFrame], object], places: Any, path: Path, advice: Sequence[str]
 ) -> TableError:
-    """What is wrong with the rows of a file, which ``check`` refuses: the first :data:`.columns.MOST`, and how many more
-    there are. Rows with a fault are left out to find the next one, with all rows for which the message is the same.
+    """List the faults of a file's rows, which ``check`` refuses: the first :data:`.columns.MOST`, and the number of
+    others. Rows with a fault are left out to find the next one, with all rows for which the message is the same.
     ``places``: of the rows in the file."""
     found: list[TableError] = []
     more = 0

@@ -211,7 +211,7 @@ def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd
 
 
 def words_of_row(rule: str, of_rows: Mapping[str, pd.Series[Any]], **facts: object) -> Callable[[int], str]:
-    """What a rule expects of the row at a place: with its values, and with ``facts``."""
+    """The values that a rule expects in the row at a place: with its values, and with ``facts``."""
     return lambda place: RULES[rule].format(**facts, **{name: values.iloc[place] for name, values in of_rows.items()})
 
 

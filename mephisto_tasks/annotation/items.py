@@ -99,7 +99,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         start=config.start,
         start_file=config.start_file,
         context_kind=config.context_kind,
-        seed=config.seed or 0,  # a seed that is drawn at every launch would have them talk anew every time
+        seed=config.seed or 0,  # a seed drawn at every launch would make them talk again every time
     )
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
@@ -158,7 +158,7 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
             bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
             lengths, share, metric = config.segment_lengths, config.human_share, config.metric
             if config.is_decided:
-                # Segments of dialogues between people, which are no evidence, for as many raters as come.
+                # Segments of dialogues between people, which do not count as evidence, for any number of raters.
                 longest = max(config.segment_lengths) + config.seed_exchanges
                 long = [dialogue for dialogue in people if dialogue.exchanges >= longest] if config.human_share else []
                 of_people = _segments(config, long, seed) if long else []

@@ -49,7 +49,7 @@ NUMBERS = {
     7: phrase("seven"),
     8: phrase("eight"),
 }
-EXACTLY_UP_TO = 20  # minutes; what takes longer is told in steps of five
+EXACTLY_UP_TO = 20  # minutes; longer times are rounded to steps of five
 
 C = TypeVar("C", bound=TaskConfig)
 S = TypeVar("S", bound=Study)

@@ -362,7 +362,7 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
             use.names.add(name)
             frame[name] = value
             if value is None and name in WORDS["unknown"]:
-                # By the row of the file: of a form with a column for each criterion, a row is one answer of several.
+                # Use the row of the file: in a form with a column per criterion, a row becomes several answers.
                 frame[name] = [f"{seen.table}-{Path(seen.source).name}-{place + 1}" for place in frame.index]
                 seen.notes.append(f"{seen.source}: {WORDS['unknown'][name]}.")
             nothing = "the row" if name in WORDS["unknown"] else "empty (--set)"
@@ -534,7 +534,7 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
             frame[[first, second]] = frame[[first, second]].astype(object)
         frame.loc[swap, [first, second]] = frame.loc[swap, [second, first]].to_numpy(copy=True)
     for name in ("side", "position_a"):
-        # Of two, the other place; of more, the place of the other model is not known.
+        # With two models, the other position; with more, the other model's position is unknown.
         two = frame[name].isin([1, 2]) & (frame["n_models"].fillna(2) == 2)
         frame.loc[swap, name] = (3 - frame[name]).where(two, pd.NA)[swap]
     return frame

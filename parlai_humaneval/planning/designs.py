@@ -120,7 +120,7 @@ class ChoiceDesign(Design):
             self.information = gap**2 / max(discordance - gap**2, 1e-12)
             self.edge = math.sqrt((discordance - (EDGE * gap) ** 2) / max(discordance - gap**2, 1e-9))
             return
-        # Of several, the sums of models are compared, whatever their covariance: in units of its mean.
+        # With several picks, compare the sums of models, whatever their covariance, in units of its mean.
         chosen, chances = patterns(self)
         contrasts = chosen - chosen.mean(axis=1, keepdims=True)
         mean = chances @ contrasts

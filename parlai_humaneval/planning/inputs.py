@@ -32,7 +32,7 @@ FEE = 0.2
 ONE_DIALOGUE_MINUTES = 4.0
 """To hold a dialogue that others judge: Deriu et al. 2020, “On Time Efficiency” (PersonaChat, and ConvAI2)."""
 REUSE = 5  # Comparisons that each finished dialogue is in; an assumption
-LEAST_DIALOGUES = 20  # Of one model, reused: with fewer the report says that its answer is about these dialogues
+LEAST_DIALOGUES = 20  # for one model, reused: with fewer the report says that its answer is about these dialogues
 STUDIES = {2: 400, 3: 100, 4: 100, 5: 50}
 """Models → studies of each truth that are simulated, if nothing is said: fewer where each takes longer."""
 

@@ -33,7 +33,7 @@ def layout(inputs: asking.PlanInputs, *, ranking: bool = True) -> Layout:
         raise
     except ValueError as error:
         raise asking.PlanError(error, where=inputs.title) from error
-    # Of the dialogues that are reused, judgements that checks drop are not counted.
+    # For reused dialogues, do not count judgements that checks drop.
     kept = (inputs.reuse or 1) * (1 - (inputs.exclusion or 0.0))
     likeness = Clustering(
         per_worker=float(per_worker),
@@ -219,7 +219,7 @@ def judge_saving(question: asking.PlanInputs, found: Layout, n: int, collected: 
     if question.judge_agreement is None:
         return None
     effect, chance = found.likeness.at(n).effect, asking.chance_agreement(question)
-    # Of a judge's single answer with a person's: chance-corrected agreement, or for scores that of their order.
+    # Agreement of one answer by the judge and one by a person: chance-corrected, or for scores rank agreement.
     above = question.judge_agreement - chance
     correlation = math.sin(math.pi * above) if question.habits.measures == "score" else above / (1 - chance)
     explained = correlation**2

@@ -200,7 +200,7 @@ def _pilot(tables: Tables, sets: Sequence[correlations.Measure], name: str) -> P
         everybody = np.concatenate([gap.workers for gap in gaps]).astype(str)
         samples = [np.unique(everybody, return_counts=True)[1].astype(float)]
     each = _median([float(sizes.mean()) for sizes in samples]) or 1.0
-    # Of turns with single models, the share of good ones, as a mean over models; None where all or none are good.
+    # For turns with single models: the share of good ones, as a mean over models; None if all or none are good.
     baseline = _median(
         [
             float(np.nanmean(group.turns.chosen, axis=0).mean())
@@ -272,7 +272,7 @@ def _left(tables: Tables, measure: correlations.Measure) -> dict[str, Any]:
 def _ends(name: str, found: Result | None) -> dict[str, Any]:
     if found is None:
         return {}
-    # Of two or three workers both ends can be the least that there is, which is no interval.
+    # With two or three workers, both ends can be the smallest possible value, which is not an interval.
     is_interval = found.ci_low is not None and found.ci_high is not None and found.ci_low < found.ci_high
     low, high = (found.ci_low, found.ci_high) if is_interval else (None, None)
     return {name: found.estimate, f"{name}_low": low, f"{name}_high": high}

@@ -327,7 +327,7 @@ def compare_techniques(inputs: asking.PlanInputs) -> tuple[list[Plan], dict[str,
                 alone = asking.ask(
                     **{**inputs.model_dump(), "gap": gap, "tests": tests, **update, "judge_agreement": None}
                 )
-                # An agreement that chance reaches under this technique is no reason to have no plan of people's answers.
+                # Even if chance reaches this agreement, people's answers can still be planned.
                 helps = inputs.judge_agreement is not None and inputs.judge_agreement > asking.chance_agreement(alone)
                 plans.append(
                     plan_study(alone.model_copy(update={"judge_agreement": inputs.judge_agreement}) if helps else alone)

@@ -42,8 +42,8 @@ ENDED = 0.95  # Share of studies of equal models that end before the cap, where 
 _HIGH = 4.0  # A cap so many times a fixed plan ends no study
 _LEAST_HIGH = 50
 SMALLEST_MARGIN = 0.01  # With less a study takes more than ten thousand dialogues, and its simulation minutes
-_MOST_MODELS = 10  # Of more the simulation takes longer than anybody waits
-_MOST_DIALOGUES = 12  # Of a worker, where most give one
+_MOST_MODELS = 10  # with more, the simulation takes too long
+_MOST_DIALOGUES = 12  # of a worker, if most give one
 _NO_CAP = 10**9
 _LITTLE, _SOME = 0.5, 0.1
 """Where so many studies end at the cap, that is what is to be said of such a study; that they do is said."""
@@ -305,7 +305,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
     if margin is not None:
         yield "stop_margin_none", margin <= 0
         yield "stop_margin_small", margin < SMALLEST_MARGIN
-        yield "stop_margin_wide", not margin < 1  # nor what is no number
+        yield "stop_margin_wide", not margin < 1  # also refuses nan
 
 
 def _decisive(question: PlanInputs) -> float:

@@ -138,7 +138,7 @@ class PairLine(Part):
         ``superiority``: of a over b. ``fewer_is_better``: the model with the lower value is ahead.
         """
         gap, low, high = clustered.estimate, clustered.ci_low, clustered.ci_high
-        # Of two strengths one of which has no bound it is only known who was chosen more often.
+        # If one of two strengths is unbounded, only the more frequently chosen model is known.
         ahead = clustered.details.get(LEAD) if gap is None else gap
         ahead = None if ahead is None else float(ahead) * (-1 if fewer_is_better else 1)
         if ahead is not None and ahead < 0:

@@ -27,7 +27,7 @@ MANY_TIMED_OUT = 0.03  # From this share on, those who ran out of time may make 
 MANY_LEFT = 0.1  # From so many dialogues (workers) for each worker on, those who leave are warned of
 FINE = 12  # Turns by which simulations have a variance that is less than that of single verdicts
 SPREADS_OF_RATINGS = np.arange(0.02, 0.51, 0.02)  # Standard deviations, as parts of the scale
-MOST_ALIKE = 0.8  # Of turns of one worker, in simulations: whoever came
+MOST_ALIKE = 0.8  # for turns of one worker, in simulations, whatever the data
 
 
 def pair_status(studies: Studies, pair: int) -> PairStatus:

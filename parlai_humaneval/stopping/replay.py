@@ -172,7 +172,7 @@ def _replayed(
     seed: int,
 ) -> Replay:
     total, pairs = int(material.sizes.sum()), pairs_of(len(material.models))
-    # Of each row, its worker's number in the order in which they came, which is that of the rows where some time is missing.
+    # For each row, its worker's number in the order of arrival, or of the rows if a time is missing.
     order = list(dict.fromkeys(map(str, material.workers)))
     by_rows = any(worker not in began for worker in order)
     order = order if by_rows else sorted(order, key=lambda worker: began[worker])
@@ -406,7 +406,7 @@ def _of_ratings(tables: Tables, began: Mapping[str, int]) -> Iterator[_Material]
             if arrived.all():
                 shares = shares.iloc[np.argsort(arrived, kind="stable")]
             place = shares.groupby("model").cumcount()
-            # Each unit goes by the name of one of its workers, who says when it came.
+            # Each unit is named after one of its workers, whose arrival it takes.
             shares = shares.assign(worker_id=shares.groupby(place)["worker_id"].transform("last"))
         means = shares.pivot_table(index="worker_id", columns="model", values="rating", aggfunc="mean", sort=True)
         means = means.reindex(shares["worker_id"].unique())

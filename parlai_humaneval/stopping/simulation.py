@@ -305,7 +305,7 @@ SPREADS, LIKELY = (0.01, 0.1, 0.3, 0.9), (0.6, 0.2, 0.1, 0.1)
 """Standard deviations of a model's strength in log-odds, and how probable each is before anything is known: most models are
 alike, and some far apart. Of two models only the larger ones: with the others, ranges of 80 % held in .60 of studies of two
 that are 20 points apart."""
-ROUNDS = 40  # Of drawing strengths and spreads by turns
+ROUNDS = 40  # rounds of drawing strengths and spreads in turn
 
 
 def forecast(

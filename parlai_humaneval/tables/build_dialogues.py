@@ -180,7 +180,7 @@ def comparison_rows(record: DialogueRecord) -> Iterator[Row]:
     same = {"dialogue_a": record.dialogue_id, "dialogue_b": record.dialogue_id}
     for turn in record.complete_turns:
         shown = sorted((c for c in turn.candidates if not c.failed), key=lambda candidate: candidate.model)
-        # A model against itself has no winner; its turns stand in `turns` only. So do turns in which none is chosen from.
+        # A model against itself has no winner, so its turns are only in `turns`. So are turns without a choice.
         if not turn.offers_choice or len({c.model for c in shown}) < len(shown):
             continue
         for first, second in combinations(shown, 2):

@@ -305,7 +305,7 @@ def _of_models(technique: str, setting: str, metric: str, models: list[str], row
         unfinished_dialogues=int(left["dialogue_id"].nunique()),
         unfinished_turns=len(left),
     )
-    # Who must pick one and picked none has not answered.
+    # A rater who must pick one and picked none has not answered.
     return group if group.kind == "any" else group.only(np.nansum(turns.chosen, axis=1) > 0)
 
 

@@ -27,7 +27,7 @@ from parlai_humaneval.tables.validate import check_rules, in_alphabet, with_dial
 
 _OF_ONE_ANSWER = {"model", "model_a", "model_b", "entity", "criterion", "position"}
 """Columns in which the rows of one answer differ."""
-_VERDICT = ":verdict"  # Ends the id of a verdict, which is known by it: the number stands before
+_VERDICT = ":verdict"  # ends the id of a verdict; the number precedes it
 
 
 def settled(
@@ -199,7 +199,7 @@ _OURS = re.compile(rb"# Tables of an? (human|automatic|partly automatic) evaluat
 """First line of the README next to tables."""
 
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
-STOPPING = "sequential.jsonl"  # The logs of studies that stop once they reach a decision, beside their tables
+STOPPING = "sequential.jsonl"  # logs of studies that stop once they reach a decision, next to their tables
 README_WORDS: Mapping[str, str] = schema.COLUMNS_FILE["readme"]
 
 

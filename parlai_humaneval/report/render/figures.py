@@ -29,7 +29,7 @@ class Colours:
     lines: tuple[str, ...]
 
 
-# matplotlib wants colours, the page has custom properties, light and dark: these hex values stand for them.
+# matplotlib wants colours, but the page has custom properties, light and dark: these hex values are placeholders.
 INK, MUTED, PAPER = "#010101", "#020202", "#030303"
 LINES = ("#110001", "#110002", "#110003", "#110004", "#110005", "#110006", "#110007", "#110008")
 PAGE = Colours(INK, MUTED, PAPER, LINES)

@@ -46,7 +46,7 @@ class Reference:
         """Whether ``text`` names it, as “Smith et al. 2022, §4.1” or “Zhao–Sun (2004)” do."""
         # The year follows the first author, and no other year or reference stands between. “Zhao & Sun 2004” is not Sun's.
         pattern = rf"(?<!& )(?<!–)\b{self.first_author}\b([^\d;\n]{{0,60}})\(?{self.year}\b"
-        # Who else is named tells papers of one author and year apart.
+        # Co-authors distinguish papers of the same author and year.
         between = re.findall(pattern, text)
         return any(self.twins == 1 or set(_NAME.findall(others)) <= {*self.authors} for others in between)
 

@@ -255,7 +255,7 @@ def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str],
     standings = paired.model_wins(rows, level=options.level)
     if len(standings) < 3:
         return
-    # Pairs that stem from turns of more models are no such pairs: their replies were chosen from all of them at once.
+    # Pairs from turns with more models do not count: their replies were chosen from all of them at once.
     of_two = (rows["n_models"].fillna(2) == 2).all()
     names = [standing.model for standing in standings]
     fitted = oriented_strengths(rows, models=names, level=options.level) if of_two else None

@@ -240,7 +240,7 @@ def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessme
         clustered[i][j] = clustered[j][i] = gap.difference.p_decides
     spread = data.ratings.groupby("worker_id")["raw"].agg(["min", "max"])
     failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
-    # Of raw scores, which are those that the paper's Table 8 correlates.
+    # Raw scores, as in the paper's Table 8.
     places = list(map(str, range(1 + len(criteria))))
     of_models = {score.model: [score.raw_overall, *(score.raw[name] for name in criteria)] for score in scores}
     table = {

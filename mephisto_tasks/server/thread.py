@@ -92,7 +92,7 @@ class Handler(web.RequestHandler):
         super().__init__(
             server,
             loop=loop,
-            access_log=None,  # as in aiohttp's own runner
+            access_log=None,  # type: ignore[arg-type]  # as in aiohttp's own runner
             logger=_requests,
             max_line_size=LONGEST_ADDRESS,
             keepalive_timeout=IDLE_S,

@@ -102,7 +102,7 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
         return not (is_default_possible and (self.icc < ICC or self.icc_low <= 0))
 
     def question(self) -> dict[str, Any]:
-        """What a plan takes from it: arguments of :func:`~parlai_humaneval.planning.inputs.ask`; no ICC is below 0."""
+        """The plan's arguments: :func:`~parlai_humaneval.planning.inputs.ask`; no ICC is below 0."""
         taken = ("discordance", "baseline", "turns", "dialogues_per_worker", "worker_inequality", "minutes")
         values = {
             "technique": self.technique,
@@ -130,7 +130,7 @@ def read_pilot(
 
 
 def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None) -> Pilot:
-    """What ``tables`` say of ``name``; without it, of the only one that is there and can be planned.
+    """The pilot of technique ``name`` in ``tables``; without a name, the only one that can be planned.
 
     All sets of models that were judged by one question count together. Of several questions (or settings) the one whose
     workers are most alike, of those with ``MIN_WORKERS`` workers or more where there are any. Tables that name no

@@ -97,7 +97,7 @@ class Plan(BaseModel, extra="forbid", frozen=True):
 
 
 def plan_study(inputs: asking.PlanInputs) -> Plan:
-    """How large the study must be.
+    """Plan the size of a study.
 
     Judgements of one worker are taken as alike as ``icc`` says, and analysed by the clustered test; with ``icc`` 0 they
     are independent, and the papers' test is planned for. With method liu2023 the numbers are that paper's: the gap is
@@ -338,7 +338,7 @@ def compare_techniques(inputs: asking.PlanInputs) -> tuple[list[Plan], dict[str,
 
 
 def comparison_notes(plans: Sequence[Plan]) -> list[str]:
-    """What one must know to compare the plans of several models with those of two."""
+    """Notes for comparing plans of several models with plans of two."""
     return list(_switch([plan.inputs for plan in plans]))
 
 

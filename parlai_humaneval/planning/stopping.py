@@ -52,7 +52,7 @@ _BEYOND_CHANCE = 2.0
 
 
 class Needed(BaseModel, extra="forbid", frozen=True):
-    """What is collected, losses to checks included, and what that takes. ``n``: dialogues; of finished ones, judgements."""
+    """Data to collect, including losses to checks, and effort. ``n``: dialogues; of finished ones, judgements."""
 
     n: int
     n_workers: int
@@ -61,7 +61,7 @@ class Needed(BaseModel, extra="forbid", frozen=True):
 
 
 class Truth(BaseModel, extra="forbid", frozen=True):
-    """What studies take if each model is above the next by ``gap``. ``name``: the gap in words. ``expected``,
+    """The size of studies if each model is above the next by ``gap``. ``name``: the gap in words. ``expected``,
     ``percentile_90``: on average, and the most that nine of ten studies take; those in flight at the end count.
     ``error``: standard error of the average ``n``, as so few studies are simulated. ``at_cap``: share of studies that
     end at the cap, with pairs open. ``false_claims``: share that call one model better that is not, or two equal that
@@ -125,7 +125,7 @@ def plan_until_decided(
     studies: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> UntilDecided:
-    """What a study takes that stops once it reaches a decision, by what is true of its models.
+    """Plan a study that stops once it reaches a decision, under several assumed truths.
 
     Args:
         inputs: the question of a fixed plan; its workers, times and pay are those of the simulated studies.

@@ -161,7 +161,7 @@ def _statements(tables: Tables) -> list[document.Statement]:
 
 
 def settings_of(tables: Tables) -> list[document.SettingFact]:
-    """The settings of each technique and setting, as they were launched; nothing where the tables do not say."""
+    """The launch settings of each technique and setting, if they are in the tables."""
     found = []
     for frame in (tables.dialogues, tables.judgements):
         rows = frame[frame["settings"].notna()].assign(setting=frame["setting"].fillna(""))
@@ -383,7 +383,7 @@ def _said(facts: document.Facts, part: str, **values: Any) -> list[str]:
 
 
 def data_words(facts: document.Facts) -> list[Pair]:
-    """When, and with what: for the head of the document."""
+    """Dates and versions, for the head of the document."""
     raters = facts.raters
     pairs = [("Techniques", ", ".join(facts.techniques)), ("Models", ", ".join(model.name for model in facts.models))]
     days = raters.first_day if raters.first_day == raters.last_day else f"{raters.first_day} to {raters.last_day}"
@@ -391,7 +391,7 @@ def data_words(facts: document.Facts) -> list[Pair]:
 
 
 def facts_tables(facts: document.Facts) -> list[DataTable]:
-    """Set-up: what was collected, what was rated on scales, and the models."""
+    """Tables of the set-up: the data, the scales, and the models."""
     designs = listed_table(
         "setup_designs",
         [
@@ -424,7 +424,7 @@ def facts_tables(facts: document.Facts) -> list[DataTable]:
 
 
 def excluded_table(excluded: document.Excluded) -> DataTable:
-    """What each check found, and what was left out by all of them together."""
+    """The findings of each check, and the data left out by all of them together."""
     judged = excluded.judgements_total > 0
     live = {"dialogues_failed", "dialogues_removed", "turns_removed"}
     hidden = {"judgements_removed"} if not judged else set() if excluded.dialogues_total > 0 else live

@@ -1,4 +1,4 @@
-"""Check the English that users read: ``python tests/docs/english.py``, a part of `make lint`.
+"""Check the English that users and maintainers read: ``python tests/docs/english.py``, a part of `make lint`.
 
 Patterns find some breaches of the page on writing, and Harper, a grammar checker that needs no network, finds faults.
 ``english_accepted.txt`` lists findings that are none. A finding that is not listed fails, and so does a line of the list

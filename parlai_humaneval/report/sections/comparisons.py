@@ -102,7 +102,7 @@ class Comparisons(Section):
     of_order: dict[Family, list[str]] = Field(default_factory=dict, exclude=True)
 
     def summary(self) -> list[Summary]:
-        """A summary of each group, but of turns that the section on them tells."""
+        """A summary of each group, except turns, which have their own section."""
         summaries: list[Summary] = []
         of_groups = {remark for pairs in grouped(self.pairs) for remark in self._remarks_of(pairs)}
         general = [remark for remark in self.remarks if remark not in of_groups]
@@ -299,7 +299,7 @@ def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame, order: ModelO
 
 
 def grouped(rows: Iterable[R]) -> list[list[R]]:
-    """Rows of each group together, in the order in which they stand."""
+    """Rows of each group together, in their order."""
     groups: dict[Family, list[R]] = {}
     for row in rows:
         groups.setdefault(row.group, []).append(row)

@@ -168,7 +168,7 @@ def _name_of(row: MeasureRow | GapRow, group: str = "") -> str:
 
 
 class Design(Section):
-    """How alike answers of one worker and of one dialogue are, and which gaps the data could show."""
+    """Correlation of answers by one worker and about one dialogue, and the gaps that the data could show."""
 
     TITLE: ClassVar[str] = "What these data could show"
 

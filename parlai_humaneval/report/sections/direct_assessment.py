@@ -20,7 +20,7 @@ NAMED = 6
 
 
 class DirectAssessment(Assessment, Section):
-    """Slider ratings of each model; models stand from best to worst."""
+    """Slider ratings of each model, the best model first."""
 
     TITLE: ClassVar[str] = "Direct assessment"
 

@@ -117,7 +117,7 @@ class Correlations(Part):
 
 
 class OpinionRow(Row):
-    """What raters thought of the topic. ``n``: dialogues, the degraded model's too, as the paper counts them.
+    """Raters' opinions of the topic. ``n``: dialogues, the degraded model's too, as the paper counts them.
 
     ``share_passed``, ``share_failed``: of the dialogues of these workers. ``overall``: mean z of the dialogues that
     count, clustered by rater.
@@ -184,7 +184,7 @@ TENTHS = 20
 
 
 class Assessment(Part):
-    """Slider ratings of each model; models stand from best to worst."""
+    """Slider ratings of each model, the best model first."""
 
     basis: Basis
     models: list[sliders.SystemScore]

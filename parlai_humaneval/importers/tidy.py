@@ -487,7 +487,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     elif column == "value" and error.what.endswith("expected a number"):
         hints.append(vocabulary.value_advice(frame))
     elif column in {c.name for c in TABLES[table] if not c.exchange}:
-        hints.append(f"if it means something else, --rename {column}=NAME or --drop {column}")
+        hints.append(f"if {column} means something else here, --rename {column}=NAME or --drop {column}")
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())

@@ -127,7 +127,7 @@ def prepare() -> None:
         check_code(operator.Operator.__init__, "dfae99fc")
         operator.start_metrics_server = lambda args=None: None
         operator.launch_prometheus_server = lambda args=None: False
-        # Mephisto's mock provider and task runs print lines that would stand in the middle of a report or of JSON.
+        # Mephisto's mock provider and task runs print lines, which would land in the middle of a report or of JSON.
         mock_unit: Any = importlib.import_module("mephisto.abstractions.providers.mock.mock_unit")
         task_run: Any = importlib.import_module("mephisto.data_model.task_run")
         check_code(mock_unit.MockUnit.launch, "dc095d00")

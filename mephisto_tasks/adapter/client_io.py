@@ -92,7 +92,7 @@ class StudyIOHandler(ClientIOHandler):
         with speaking(self._language_of(request_id)):
             try:
                 refusal = self._admission.decide(visitor)
-            except BookUnusable as error:  # whoever cannot be bound to their browser does not come in by halves
+            except BookUnusable as error:  # a rater without a bound browser must not be half admitted
                 logger.error("a rater has to try again: %s", error)
                 self.try_again(request_id)
             except NotYetKnown:
@@ -142,7 +142,7 @@ class StudyIOHandler(ClientIOHandler):
         return any(other == worker_name and since > oldest for other, since in list(self._registering.values()))
 
     def count_inside(self) -> tuple[int, int]:
-        run = self.get_live_run()  # whoever is counted is a thread
+        run = self.get_live_run()  # each counted visitor has a thread
         at_work = {running.agent.worker_id for running in list(run.task_runner.running_units.values())}
         oldest = time.monotonic() - REGISTERING_S
         registering = sum(since > oldest for _, since in list(self._registering.values()))
@@ -211,7 +211,7 @@ class StudyIOHandler(ClientIOHandler):
         if isinstance(agent, OnboardingAgent):
             ended = agent_id in pool.final_onboardings or _failed(agent)
         else:
-            # Who left comes in anew: to go on or to begin another unit, or to hear who has theirs now.
+            # A rater who left is admitted again: to continue or begin another unit, or to learn who has theirs now.
             may_return = agent.worker_id in self._study.left or self._study.may_begin(agent.worker_id)
             ended = agent.db_status in _GONE and not self._study.paused and may_return
         if ended:

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-COMING_IN_S = 5.0  # so long the end of a launch waits for who is on their way in
+COMING_IN_S = 5.0  # the end of a launch waits this long for raters on their way in
 BEGINNING_S = 0.02  # how often it is looked whether a task has begun that somebody comes back to
 
 
@@ -275,7 +275,7 @@ class StudyOperator(Operator):
                 lambda: _end_raters(run),
                 run.task_launcher.expire_open_units,
                 run.worker_pool.shutdown,
-                lambda: _end_raters(run),  # who came in while the others were told
+                lambda: _end_raters(run),  # raters who came in during the first round
                 lambda: _end_practices(run),
                 run.client_io.shutdown,
                 run.architect.shutdown,

@@ -129,7 +129,7 @@ class StudyLauncher(TaskLauncher):
         if isinstance(self.task_run.get_provider(), ExpiresRuns):
             with self._adding, self._all_or_none(), one_commit(self.db):
                 new = [self._new_unit(data) for data in units[: self._still_payable()]]
-            # Whoever asks may be a rater's thread, which must not wait for the crowd's site.
+            # The caller may be a rater's thread, which must not wait for the crowd's site.
             threading.Thread(target=lambda: list(map(self._open, new)), name="unit-opener", daemon=True).start()
             return
         datastore = self.db.get_datastore_for_provider(self.provider_type)
@@ -208,7 +208,7 @@ class StudyLauncher(TaskLauncher):
         ]
         if not free or not self.task_run.get_blueprint().shared_state.worker_can_do_unit(worker, free[0]):
             return []
-        # Who comes at the same moment begins elsewhere: of those who reach for the same unit, all but one go on searching.
+        # Concurrent callers begin at different units: of those that reach for the same one, all but one keep searching.
         first = next(self._turns) % len(free)
         return free[first:] + free[:first]
 

@@ -46,7 +46,7 @@ class StudyTaskRunner(TaskRunner):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._passed_just_now: set[str] = set()  # workers who are still to be told so, above their first question
+        self._passed_just_now: set[str] = set()  # workers who still need this message, above their first question
 
     @property
     def study(self) -> Study:
@@ -140,7 +140,7 @@ class StudyTaskRunner(TaskRunner):
         except ModelFailed as error:
             self._stop(agent, held, f"models failed: {error}", error.out_since)
             return
-        except Exception as error:  # whatever it was: the rater is told, paid, and the answers are kept
+        except Exception as error:  # whatever happened: the rater gets a message and pay, and the answers are kept
             logger.exception("%s failed", held.name)
             self._stop(agent, held, f"{type(error).__name__}: {error}")
             return
@@ -210,7 +210,7 @@ class StudyTaskRunner(TaskRunner):
         self.study.note_failure(reason, out_since)
         try:
             held.fail(reason)
-        except Exception:  # the rater must be told and paid, whatever cannot be written
+        except Exception:  # the rater must get a message and pay, even if nothing can be written
             logger.exception("the end of %s could not be recorded", held.name)
         self._see_to(held, lambda: self.site.work_done(agent.db_id))
         self._goodbye(agent, held.page, ends.STOPPED, "submit", "complete")
@@ -272,7 +272,7 @@ class StudyTaskRunner(TaskRunner):
     def _practise(self, agent: OnboardingAgent, page: PageSession) -> None:
         used = self.study.practice_tries_used
         if used.get(agent.worker_id, 0) >= self.study.config.onboarding_tries:
-            del used[agent.worker_id]  # who had failed got in again: somebody has reset their practice meanwhile
+            del used[agent.worker_id]  # a worker who had failed got in again: their practice was reset
         blueprint = agent.get_live_run().blueprint
         blueprint.onboarding_agents[agent.worker_id] = agent
         self.study.practising.add(agent.worker_id)

@@ -115,11 +115,11 @@ class Refusal:
     words: str  # what the rater reads, with its ``title``; without one, the page has its own
     title: str | None = None
     passes: bool = False  # the reason may be over in a minute, so that the rater may come back
-    outcome: Outcome | None = "screened_out"  # what a panel is told; None: nothing, for the rater stays and tries again
+    outcome: Outcome | None = "screened_out"  # for a panel; None: nothing, because the rater tries again
     redirect: Redirect | None = None  # where the rater goes, where the crowd has said so already
     try_again_s: float | None = None  # after so many seconds the page asks again by itself
     turns_away: bool = True  # False: they were asked something, or wait; nobody was sent away
-    more: Mapping[str, Any] = field(default_factory=dict)  # what else the page is told
+    more: Mapping[str, Any] = field(default_factory=dict)  # further data for the page
 
 
 class TurnedAway(Exception):
@@ -159,7 +159,7 @@ class StudyState(Protocol):
     """What rules ask a launch about its work. Workers go by Mephisto's ids."""
 
     config: TaskConfig  # its settings
-    presence: Presence  # who is inside
+    presence: Presence  # active raters
     left: Mapping[str, object]  # worker → the unit that they were cut off from, and may go on with
 
     @property

@@ -94,7 +94,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     from parlai_humaneval.self_chat.settings import checked_settings, fingerprint
 
     asked = config.model_dump(include={"num_dialogues", "exchanges", "start", "start_file", "context_kind"})
-    # With a seed that is drawn at every launch, they would talk anew every time.
+    # A seed drawn at every launch would make them talk again every time.
     settings = checked_settings(**asked, seed=config.seed or 0)
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
@@ -153,7 +153,7 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
             bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
             lengths, share, metric = config.segment_lengths, config.human_share, config.metric
             if config.is_decided:
-                # Segments of dialogues between people, which are no evidence, for as many raters as come.
+                # Segments of dialogues between people, which do not count as evidence, for any number of raters.
                 longest = max(config.segment_lengths) + config.seed_exchanges
                 long = [dialogue for dialogue in people if dialogue.exchanges >= longest] if config.human_share else []
                 of_people = _segments(config, long, seed) if long else []

@@ -102,7 +102,7 @@ class _Partner:
     version: int = 0
     shown: steps.PageState | None = None
     confirmed: deque[str] = field(default_factory=lambda: deque(maxlen=50))
-    notice: tuple[str, steps.Notice] | None = None  # what is said, and the step that it stands at
+    notice: tuple[str, steps.Notice] | None = None  # the notice, and the step that shows it
     errand: Errand | None = None  # in hand when last looked at
     numbers: dict[int, int] = field(default_factory=dict)  # conversation → its number among theirs
     written: dict[int, set[str]] = field(default_factory=dict)

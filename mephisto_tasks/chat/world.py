@@ -42,7 +42,7 @@ class ConversationWorld:
     page: PageSession
     open_speaker: Callable[[], BotSpeakerAgent]  # makes the models of the plan one partner, when the dialogue has begun
     models: list[ModelRecord] = field(kw_only=True)  # what the record says of these models
-    shown: dict[str, str] = field(kw_only=True)  # is told which model is behind each reply on the page
+    shown: dict[str, str] = field(kw_only=True)  # receives the model behind each reply on the page
     topics: Sequence[str] = field(default=(), kw_only=True)  # openings that the page offers; empty where it offers none
     study_seed: int = field(kw_only=True)  # of the launch, for the record
 

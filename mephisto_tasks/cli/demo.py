@@ -70,7 +70,7 @@ def demo(
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
     what = f"{task}-{metric}" if metric else task
     task_name = f"demo-{what.replace('_', '-')}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    # Imported here, as all that takes its time: the first line stands before.
+    # Slow imports are here, so that the first line appears before them.
     from mephisto_tasks.cli.launch import announce, announce_partners, follow, split_settings, tell_answer
 
     conf, overrides = split_settings(chosen)
@@ -206,9 +206,9 @@ def tell_more(run: RunningStudy) -> None:
 
 
 OF_TRIAL = ("models", "groups", "embedded", "zoo_files", "place", "task_name")  # Settings that a trial has by itself
-SHORT = 3  # Turns of a chat: whoever is asked what they think gives minutes
+SHORT = 3  # turns of a chat: people who try a model have minutes
 SHOWN = 200  # As many letters of the model's answer are printed
-MOST_TOLD = 1000  # As many letters of what went wrong are told
+MOST_TOLD = 1000  # the longest part of an error to show, in characters
 LASTING_S = 14 * 86400.0
 
 
@@ -237,7 +237,7 @@ def try_model(
     common.not_twice({"turns": turns}, overrides)
     if chosen:
         check_port(check_settings(task, chosen), chosen, port=port, hostname=host)
-    else:  # without Hydra, which nobody waits for who mistypes a model
+    else:  # without Hydra, so that a mistyped model is reported at once
         from mephisto_tasks.server.thread import listen
 
         listen(host, port, "--port …").close()
@@ -260,7 +260,7 @@ def try_model(
         technique(task).amount: limit,
         "onboarding_qualification": task_name if practice else None,
         "task_name": task_name,
-        "task_reward": 0,  # whoever is asked what they think is promised no pay
+        "task_reward": 0,  # people who try a model are not promised any pay
         "hostname": host,
         "port": port,
         "public_url": url or "",

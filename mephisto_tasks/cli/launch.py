@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.session.study import Study
 
 
-_MOST = 24  # Letters of a default in the list; all of it stands where a setting is shown alone.
+_MOST = 24  # letters of a default in the list; a single setting shows all of it
 
 
 def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
@@ -124,11 +124,11 @@ def launch(
             raise WrongUsage(worded(__file__, "technique_first", task=task, options=options))
     entry = technique(task)
     if not (list_confs or list_settings):
-        split_settings(chosen)  # files that are not there are told before the models in them
+        split_settings(chosen)  # missing files are reported before the models in them
         check_models(entry, chosen)
         server = check_settings(task, chosen, _check_paid if only_total else bool)
         if not only_total:
-            if not any_running(data_dir):  # else it may be told of changes
+            if not any_running(data_dir):  # it may learn of changes
                 check_port(server)
             click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
     with options.waiting_for(options.LOADING), collector_off():

@@ -153,7 +153,7 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
     payers = [account.payer for account in books.accounts if isinstance(account.payer, Rejects)]
     if not payers:
         raise CommandError("no rater of this task came from a site where this command can reject work")
-    # Of several accounts, each line is for the one that knows it.
+    # With several accounts, each line is for the one that knows it.
     found = [(one, [payer.problems([one]) for payer in payers]) for one in rejections]
     problems = [min(said, key=len)[0] for _, said in found if all(said)]
     if problems:

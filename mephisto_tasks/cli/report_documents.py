@@ -68,7 +68,7 @@ class Wanted:
         notes = (PARTIAL,) if self.options.include_partial else ()
         with self.progress("Estimating"):
             document = build_report(tables, self.options, title=self.title or title, task=task, notes=notes)
-        # First the files: who reads through `head` closes the pipe while all of it is being printed.
+        # Write the files first: a reader such as `head` closes the pipe while all of it is being printed.
         written = self._write(document, tables)
         note("report", written)
         note("aggregate", [] if self.leaderboard is None else [self.leaderboard])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.monitoring.web import Told
 
 EVERY_S = 2.0
-LINE_S = 60.0  # Where output is no terminal there is a line so often
+LINE_S = 60.0  # without a terminal, print one line per this time
 
 
 @described("watch")

@@ -38,7 +38,7 @@ def compared_approvals(payments: Sequence[Payment], approved: set[str], what: st
     noted = [one.assignment for one in payments if not one.is_bonus and one.state in ("sent", "confirmed")]
     for name in sorted({*noted} - approved - {""}):
         yield f"the ledger lists {what} {name} as approved, but {site} does not"
-    # Of workers who were forgotten the ledger knows how much was approved, and not what.
+    # For forgotten workers, the ledger knows how much was approved, but not for what.
     strange = sorted(approved - {*noted})
     for name in strange if len(strange) > noted.count("") else ():
         yield f"{site} lists {what} {name} as approved (by hand or automatically), but the ledger does not"

@@ -71,7 +71,7 @@ class CrowdSetup:
     qualifications: list[dict[str, Any]] = field(default_factory=list)  # Mephisto's, which workers must have or lack
     site_requirements: list[dict[str, Any]] = field(default_factory=list)  # that its site checks, in the site's terms
     site: Site = field(default_factory=Site)  # where raters go in the end
-    guard: Guard | None = None  # who may see the pages
+    guard: Guard | None = None  # decides on access to the pages
     # Path → what answers the site's own calls (POST) there.
     site_calls: dict[str, Handler] = field(default_factory=dict)
 
@@ -382,12 +382,12 @@ class Crowd:
     the crowd's site first."""
     page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
     market: Market = Market()
-    is_practice: bool = False  # packaged config files promise no pay there, and nobody is told to pay
+    is_practice: bool = False  # packaged config files promise no pay there, and nothing has to be paid
     is_trial: bool = False  # its site pays no real money
     costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
     checks_rules: bool = False  # its site checks rules on who may take part, and has qualifications of its own
     claims_per_assignment: bool = False  # its workers may have another browser for each
-    claim_advice: str = GO_ON_THERE  # for who comes with another browser than the one in which they began
+    claim_advice: str = GO_ON_THERE  # for raters who come with another browser than before
     private_ids: tuple[str, ...] = ()  # regular expressions of its workers' ids, which no release may hold
 
     @property

@@ -66,7 +66,7 @@ _NULL = re.compile(r"(?:is not Optional|Incompatible value 'None').*?full_key: (
 _KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or false"}
 
 
-# The pay of a packaged conf where a crowd is paid; who tries a study out is promised none, unless it is asked for.
+# The pay of a packaged conf applies where a crowd is paid; trials promise none, unless it is set.
 OmegaConf.register_new_resolver(
     "promised", lambda reward, *, _root_: 0 if crowd_in(_root_).is_practice else reward, replace=True
 )
@@ -188,7 +188,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     missing = [section for section in SECTIONS if OmegaConf.select(composed, f"mephisto.{section}") is None]
     if missing:
         raise ConfigError(worded(__file__, "no_section", conf=conf, section=missing[0]))
-    if registered is not None:  # from here on the study goes by what was read, wherever the file is
+    if registered is not None:  # from here on the study uses the settings that were read, wherever the file is
         composed.mephisto.blueprint.prereg = registered.canonical
     if embedded:
         for override in typed:
@@ -339,7 +339,7 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
             composed = compose(config_name=config_name, overrides=[search, *map(_letter_by_letter, overrides)])
         _on_this_machine(composed)
         _missing(composed)
-    except yaml.YAMLError as error:  # of a file beside the conf: the conf itself was read before
+    except yaml.YAMLError as error:  # in a file other than the conf, which was read before
         mark = getattr(error, "problem_mark", None)
         raise not_yaml(error, config_dir if mark is None else Path(mark.name), error=ConfigError) from error
     except UnicodeDecodeError as error:
@@ -443,7 +443,7 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
     blueprint = config.mephisto.blueprint
     if PACKAGED in (blueprint.get("dialogues") or ()):
         needed.append(BLUEPRINT + "dialogues")  # nobody pays for judgements of our samples
-    live = "group_size" in blueprint  # who judges finished dialogues judges the models that speak in them
+    live = "group_size" in blueprint  # judges of finished dialogues judge the models that speak in them
     return [*needed, BLUEPRINT + "models"] if live and not (blueprint.models or blueprint.groups) else needed
 
 

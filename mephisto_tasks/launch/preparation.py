@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from parlai_humaneval.planning.preregistration import Preregistration
 
 
-PATIENCE_S = 5.0  # how long a repair waits for who holds the database
+PATIENCE_S = 5.0  # how long a repair waits for another user of the database
 
 COMPLETED = "completed"
 _AGENT_DONE = {COMPLETED, "approved", "rejected", "soft_rejected"}

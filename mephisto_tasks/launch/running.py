@@ -83,7 +83,7 @@ class RunningStudy:
         self.partner_url = None if side_door is None else side_door.url(url)
         self.ends_when_stored = False  # whatever pages are open then; they have a while for a last comment
         self._stored_at: float | None = None
-        # So many orders whoever launched knows of: those of earlier launches are among what is announced.
+        # Orders that the user already knows: those of earlier launches are in the announcement.
         self.orders_told = len(study.steered.results)
 
     @property
@@ -218,7 +218,7 @@ class LaunchController:
         for result in self.study.steered.results[self._told :]:
             logger.info("%s (by %s): %s", result.kind, result.by, result.text)
             if result.kind == "more" and result.done and self.costs_money:
-                # Whoever ordered it agreed to what it costs.
+                # The user who ordered it agreed to the cost.
                 self._units.pay_for(max(0, self.study.remaining - before))
                 before = self.study.remaining
         self._told = len(self.study.steered.results)

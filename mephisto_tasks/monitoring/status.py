@@ -115,13 +115,13 @@ class Pay(_Part):
     """What an hour of work comes to, practice included: median over workers who are owed anything."""
     owed: float  # for all that was done so far, paid or not, by the study's own terms
     paid: float  # of it, as the ledger says
-    written: float = 0.0  # of it, into files for panels or for who pays by hand, and not known to be paid
+    written: float = 0.0  # the part of it written into files (for panels or manual payment) and not known to be paid
     owed_in_sandbox: float = 0.0
     """Part of ``owed`` for units at sites for trials, where no real money is spent; and the paid part of that."""
     paid_in_sandbox: float = 0.0
     to_spend: float | None  # rewards of units that are still to be done; None where it is not known how many
     currency: str = DOLLARS
-    also: list[PayIn] = Field(default_factory=list)  # of a study that changed its currency: what stands in the others
+    also: list[PayIn] = Field(default_factory=list)  # for a study that changed its currency: amounts in the other ones
 
 
 class End(_Part):
@@ -163,7 +163,7 @@ class StudyStatus(_Part):
     groups: list[GroupStatus]
     remaining: int | None = None  # units that are still to be done
     inside: list[Inside] = Field(default_factory=list)
-    door: Door | None = None  # who came, of the newest launch
+    door: Door | None = None  # arrivals in the newest launch
     drop_outs: DropOuts
     practice: PracticeCount | None
     raters: Raters
@@ -172,7 +172,7 @@ class StudyStatus(_Part):
     models: list[ModelHealth] = Field(default_factory=list)  # how models answer, in the newest launch
     checks: list[Flagged] = Field(default_factory=list)  # those that fail most often first
     orders: list[OrderResult] = Field(default_factory=list)
-    sites: list[SiteState] = Field(default_factory=list)  # how the study stands at crowds' sites that say so
+    sites: list[SiteState] = Field(default_factory=list)  # states at crowds' sites that report one
     site_problem: str | None = None  # why a site could not be asked
     remarks: list[str] = Field(default_factory=list)
     problem: str | None = None
@@ -200,8 +200,8 @@ class StudyStatus(_Part):
 
 
 HOUR = 3600.0
-LEAST = 3  # from fewer units in the last hour nothing is told
-LONGEST = 90 * 24 * HOUR  # nothing is told of what lies further off
+LEAST = 3  # with fewer units in the last hour there is no forecast
+LONGEST = 90 * 24 * HOUR  # no forecast beyond this
 
 
 def estimated_end(

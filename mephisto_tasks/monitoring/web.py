@@ -37,7 +37,7 @@ from parlai_humaneval.viewer.write import PAGE
 
 TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
-LATE_S = 15.0  # older standings are said to be old: whoever observes may wait for a database
+LATE_S = 15.0  # older states are marked as old: the observing thread may wait for a database
 
 
 class Drawer:
@@ -121,7 +121,7 @@ ORDER_HEADER = "X-Parlai-Humaneval"
 MAX_ORDER = 16 * 1024
 ORDER_KEYS = {"kind", "models", "setting", "number", "model"}
 """Fields of an order that the page may set; it may not set the source and the time."""
-AGREED = "agreed"  # beside them: the words that were agreed to
+AGREED = "agreed"  # also the text that was agreed to
 _ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 
 HEADERS = {

@@ -72,7 +72,7 @@ class Payment(BaseModel, extra="forbid", frozen=True):
     """One payment. ``worker`` is a pseudonym, ``worker_id`` and ``agent_id`` are Mephisto's, ``session`` the unit."""
 
     token: str
-    account: str  # who pays: “provider:my_lab”
+    account: str  # the paying account: “provider:my_lab”
     kind: Kind
     worker: str
     worker_id: str
@@ -83,7 +83,7 @@ class Payment(BaseModel, extra="forbid", frozen=True):
     why: str
     state: State = "intended"
     words: str = ""  # what the crowd's site said last
-    file: str = ""  # the name of the file that it stands in
+    file: str = ""  # the name of the file that lists it
     intended_at: float = 0.0
     changed_at: float = 0.0
     currency: str = DOLLARS

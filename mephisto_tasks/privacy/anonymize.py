@@ -28,7 +28,7 @@ from parlai_humaneval.tables.schema import TableName
 
 EMAIL, PHONE, ACCOUNT, CROWD_ID = "[e-mail]", "[telephone]", "[account]", "[worker id]"
 NAME, WORKER, PATH = "[name]", "[worker]", "[path]"
-AROUND = 40  # letters before and after what was found, for who reviews it
+AROUND = 40  # letters before and after each mark, for the reviewer
 LEAST_NAME = 3  # a part of a name that is shorter may be any word
 
 
@@ -153,7 +153,7 @@ def _replaced(text: str, mark: str, spans: Sequence[tuple[int, int]], found: lis
 
 
 Coarse = Literal["day", "week"]
-FIRST_DAY = pd.Timestamp("2000-01-01", tz="UTC")  # stands for the day on which a study began
+FIRST_DAY = pd.Timestamp("2000-01-01", tz="UTC")  # replaces the day on which a study began
 
 Kind = Literal["worker", "dialogue", "judgement", "item", "session", "candidate", "run"]
 COLUMNS: dict[str, Any] = read_yaml(Path(__file__).with_name("columns.yaml"))
@@ -182,7 +182,7 @@ class Names:
         """The new name; what follows a colon (a turn, “verdict”, a model) is kept behind that of a dialogue."""
         base, colon, rest = name.partition(":")
         if kind == "item":
-            # Of a dialogue's own turns the item is the dialogue and the turn; of others it is a name of its own.
+            # For a dialogue's own turns, the item is the dialogue and the turn; other items have their own names.
             if ("dialogue", base) in self.given and colon:
                 return f"{self.given['dialogue', base]}:{rest}"
             end = ":verdict" if name.endswith(":verdict") else ""

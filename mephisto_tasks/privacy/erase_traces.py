@@ -215,11 +215,11 @@ def erase(path: Path, statements: Sequence[Statement]) -> None:
         # Also where nothing changed: somebody may have been stopped between the rows and this.
         connection.execute("VACUUM")
         held, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if held:  # what was taken out stands in the file still, or in its log
+        if held:  # deleted rows are still in the file, or in its log
             raise sqlite3.OperationalError("the file is locked by a reader")
 
 
-DELETED = "[deleted]"  # stands where somebody's words stood in what others did
+DELETED = "[deleted]"  # replaces deleted words within other people's work
 
 
 def database(data_dir: Path, person: ErasurePlan) -> None:
@@ -303,7 +303,7 @@ def _blanked(data: Any, person: ErasurePlan, inside: bool = False) -> Any:
         return [_blanked(item, person, inside) for item in data]
     if not isinstance(data, dict):
         return data
-    # Of several models that were talked to side by side, the dialogue with each has the id, a colon, and more.
+    # If several models chat side by side, each of their dialogues has the id, a colon, and more.
     own_id = str(data.get("dialogue_id", "")).partition(":")[0]
     inside = inside or (own_id in person.dialogues and data.get("source", "") in ("", *person.tasks))
     blank = {key: [] if inside and key in _IMAGES else _blanked(item, person, inside) for key, item in data.items()}

@@ -70,7 +70,7 @@ class Outbox:
 
 
 ERRORS_PER_SECOND = 0.1
-ERROR_BURST = 5.0  # Of one page. It reports what it cannot understand, which happens never, or again and again.
+ERROR_BURST = 5.0  # for one page, whose errors are rare, or endless
 
 NEVER_CAME_S = 60.0
 """How long a place is kept for a page that asked for a task and never came to it: programs could fill a study so."""
@@ -140,7 +140,7 @@ class AgentBook(dict[str, Agent]):
 
 
 TICK_S = 0.1
-ASLEEP_S = 0.3  # Whoever was not looked at for longer was asleep: so much of it counts at most
+ASLEEP_S = 0.3  # a longer gap means sleep, which counts at most this much
 
 
 class AwakeTime:

@@ -179,7 +179,7 @@ class Serving:
     page: PagePolicy = ONLY_HERE
     frame_sites: Sequence[str] = ()  # other sites that may show the page
     side_door: SideDoor | None = None  # the page for other people, at a secret address
-    visitors: security.Visitors = field(default_factory=security.Visitors)  # who may send how much
+    visitors: security.Visitors = field(default_factory=security.Visitors)  # limits on requests
     guard: Guard | None = None
     site_calls: Mapping[str, Handler] = field(default_factory=dict)  # path → what answers a crowd's own calls (POST)
     hosts: Hosts = field(default_factory=Hosts)

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 SETTING = "public_names"
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.ASCII)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-MOST_TOLD = 20  # So many names are written to the log, each once
+MOST_TOLD = 20  # the log gets at most this many names, each once
 
 _NO_SITE = "null"  # The Origin of a page that is of no site: a file, or a frame that its site has locked in
 FORWARDED_HOST = "X-Forwarded-Host"
@@ -82,7 +82,7 @@ class Hosts:
             return False
         if parts.scheme not in _DEFAULT_PORTS:
             return False
-        # The port of a proxy is not known here: names of the settings stand for any, and so does a Host without one.
+        # A proxy's port is unknown here, so configured names match any port, and so does a Host without a port.
         return name in self._given or any(name == host and host_port in (None, port) for host, host_port in hosts)
 
     def _tell(self, name: str, words: str) -> str:
@@ -119,7 +119,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-_ELSEWHERE = ("192.0.2.1", 9)  # Of a net that exists in documents only: to ask for the way there sends nothing
+_ELSEWHERE = ("192.0.2.1", 9)  # in a net for documentation only: looking up the route sends nothing
 
 
 def is_web_address(url: str) -> bool:

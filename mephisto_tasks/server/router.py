@@ -33,7 +33,7 @@ class OperatorSilent(Exception):
     """The operator did not answer a request in time, could not answer it now, or has left; the text is for the page."""
 
 
-SOON_S = 4.0  # How long a page waits for an answer before it is told that there is none yet; it asks again by itself.
+SOON_S = 4.0  # How long a page waits before it learns that there is no answer yet; it then asks again by itself.
 PHRASES = phrases(__file__)
 BUSY = PHRASES["busy"]
 
@@ -168,7 +168,7 @@ class Router:
 
     async def register(self, provider_data: dict[str, Any], client_timestamp: object) -> Packet:
         """The operator's ``agent_details``; a page that asks again gets one answer. Raises :class:`OperatorSilent`."""
-        # All that a page sends may stand in it: what is kept of a request, and for how long, must not be up to a stranger.
+        # The data may be anything: a stranger must not decide what is kept of a request, and for how long.
         key = hashlib.sha256(json.dumps(provider_data, sort_keys=True).encode()).digest()
         answer = self._registrations.get(key)
         if answer is None:

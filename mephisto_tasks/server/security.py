@@ -37,7 +37,7 @@ ANSWERS_PER_SECOND = 50.0
 ANSWER_BURST = 100.0
 """For one page: each answer is checked and stored, which takes some milliseconds. Those beyond wait for their turn."""
 ALL_ANSWERS_PER_SECOND = 300.0
-ALL_ANSWERS_BURST = 300.0  # Of all pages: beyond, those wait that send the most
+ALL_ANSWERS_BURST = 300.0  # for all pages; beyond this, the busiest ones wait
 LONG = 8192  # Letters that cost as much as one more answer
 
 
@@ -120,7 +120,7 @@ REQUESTS_PER_SECOND = 10.0
 REQUEST_BURST = 1000.0
 """For one address. Behind one may be a whole class that begins at the same minute: each of its pages sends a
 handful."""
-MOST_ADDRESSES = 20_000  # So many are remembered; those unseen for longest are forgotten first.
+MOST_ADDRESSES = 20_000  # the most to remember; the least recent are dropped first
 IPV6_NETWORK = 64
 """The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
 PHRASES = phrases(__file__)
@@ -245,7 +245,7 @@ def usable_secrets(shown: object) -> list[str]:
 
 @dataclass(eq=False, repr=False)
 class Browsers:
-    framed: bool = False  # The page stands in frames of other sites, where a cookie has to be marked as theirs.
+    framed: bool = False  # The page is in frames of other sites, so its cookie needs a mark for that.
     secure: bool = False  # The study is reached by https only.
 
     def remember(self, request: web.Request, response: web.StreamResponse) -> None:

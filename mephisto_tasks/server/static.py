@@ -90,7 +90,7 @@ _STYLE = (STATIC / "plain_page.css").read_text(encoding="utf-8")
 """That of the page (webapp/src/ui/tokens.css, base.css), whose files are not for those who stand outside."""
 _HEADERS = {
     hdrs.CACHE_CONTROL: "no-store",
-    # The style stands in the page, which the rest of the server allows nowhere: this one text of it is let in.
+    # The style is inline, which the rest of the server forbids, so exactly this text is allowed.
     "Content-Security-Policy": "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
     f"frame-ancestors 'none'; style-src 'sha256-{b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'",
 }
@@ -151,7 +151,7 @@ def _refused() -> web.Response:
 
 
 UPLOAD_S = 120.0  # How long an upload may take, over a slow connection
-UPLOADS_PER_SECOND, UPLOAD_BURST = 0.1, 12.0  # Of one agent
+UPLOADS_PER_SECOND, UPLOAD_BURST = 0.1, 12.0  # for one agent
 TOO_OFTEN = phrase("Too many pictures arrived at once. Please wait a minute, then try again.")
 TOO_SLOW = phrase("The picture did not arrive in time. Please try again.")
 AGENT, TOKEN = "X-Agent-Id", "X-Agent-Token"

@@ -29,7 +29,7 @@ BYTES_BURST = 256 * 1024.0
 """For one connection. Connections that send more are read more slowly: pings, and pieces of messages, are counted
 nowhere else."""
 FILES_WANTED = 65_536
-FILES_KEPT = 256  # Of those that the process may open, so many are never given to connections
+FILES_KEPT = 256  # reserved: never used for connections
 LONGEST_ADDRESS = 1 << 16
 """Bytes. Longer ones are answered by aiohttp, in words that are for nobody; these get as far as a page that explains."""
 NOT_HTTP = "This server does not understand that request."
@@ -92,7 +92,7 @@ class Handler(web.RequestHandler):
         super().__init__(
             server,
             loop=loop,
-            access_log=None,  # type: ignore[arg-type]  # as aiohttp's own runner is told
+            access_log=None,  # type: ignore[arg-type]  # as in aiohttp's own runner
             logger=_requests,
             max_line_size=LONGEST_ADDRESS,
             keepalive_timeout=IDLE_S,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 UNPAID = phrase("nothing but our thanks")
 VOLUNTEERS = phrase("This study is unpaid. Thank you for taking part!")
 PHRASES = phrases(__file__)
-EXACTLY_UP_TO = 20  # minutes; what takes longer is told in steps of five
+EXACTLY_UP_TO = 20  # minutes; longer times are rounded to steps of five
 
 C = TypeVar("C", bound=TaskConfig)
 S = TypeVar("S", bound=Study)

@@ -151,7 +151,7 @@ class StoppingMonitor:
     def opens(self) -> None:
         with self._lock:
             self._absent.opens(self._clock())
-        self._write()  # a raised cap is told before the next rater comes
+        self._write()  # announce a raised cap before the next rater comes
 
     def came(self, worker: str) -> bool:
         """Whether the worker has taken part: all that they are asked was drawn then, and began."""

@@ -234,15 +234,15 @@ class Study(StudyState, ABC):
     instructions_in: Mapping[str, Instructions] = field(default_factory=dict)  # the same by each language's tag
     languages: Offered = field(init=False)
     is_paid: bool = True  # whether raters are promised money
-    minutes: int | None = None  # about how many minutes raters are told that a unit takes; None: they are told nothing
+    minutes: int | None = None  # minutes per unit, as raters see them; None: not shown
     asked: Mapping[Cell, int] = field(default_factory=dict)
     """What the settings ask for of each cell; empty: what the allocator begins with."""
     steered: Steered = field(default_factory=lambda: fold([], Field([])))  # what orders have made of it
-    presence: Presence = field(default_factory=Presence)  # who is inside
+    presence: Presence = field(default_factory=Presence)  # active raters
     practising: set[str] = field(default_factory=set)
     """Workers who are in the practice, or have just passed it and are about to begin."""
     closing: threading.Event = field(default_factory=threading.Event)
-    saving: Saving = field(init=False)  # who waits until something can be written down
+    saving: Saving = field(init=False)  # raters who wait for a write
     practice_tries_used: dict[str, int] = field(default_factory=dict)
     """Worker → failed attempts at the practice, so that leaving it does not give them back."""
     remarks: list[str] = field(default_factory=list)  # what whoever launches should know, in sentences
@@ -298,7 +298,7 @@ class Study(StudyState, ABC):
             return None
         plan = self.claim_left(worker, agent, name, left)
         if plan is None:
-            self.note_left(worker, left)  # whoever has it now may leave it, too
+            self.note_left(worker, left)  # the worker who has it now may leave it, too
             return None
         return replace(left, plan=plan)
 
@@ -370,7 +370,7 @@ class Study(StudyState, ABC):
                 asked=self.asked.get(cell, now.wanted[cell]),
             )
             for cell in (self.asked if standing is None else now.wanted)
-            if standing is None or HUMAN not in cell.models  # what is between people is no evidence
+            if standing is None or HUMAN not in cell.models  # dialogues between people do not count as evidence
         ]
 
     def so_far(self) -> tuple[int, int]:

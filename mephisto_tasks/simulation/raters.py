@@ -38,7 +38,7 @@ class Behaviour:
     position_bias: float = 0.0  # probability of choosing the first card without looking
     more_turns: int = 0  # turns that the rater goes on for after the fewest, where they may end the dialogue
     taste: Callable[[str], float] | None = None
-    worst: str | None = None  # the model that is bad on purpose, to check raters: who pays attention rates it very low
+    worst: str | None = None  # the degraded model, to check raters: attentive raters rate it very low
     careless: float = 0.1  # probability that a rater does not notice how bad ``worst`` is, in any of its dialogues
     think_s: float = 0.0  # mean pause before an answer, in seconds (exponential); 0: at once
 
@@ -291,7 +291,7 @@ class SimulatedRater:
                 if isinstance(state.step, EndStep):
                     if await self._end(state.step):
                         break
-                    version = 0  # a new agent counts its states anew
+                    version = 0  # a new agent restarts its count of states
                 else:
                     version = (await self._step(state)).version - 1
             self.outcome.refused = client.refused

@@ -119,7 +119,7 @@ def csv_text(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 """Runs of Chinese characters and Japanese kana, which are written without spaces between words."""
 
-_CHARACTERS_PER_WORD = 1.5  # Of such a run: Chinese words have one or two characters
+_CHARACTERS_PER_WORD = 1.5  # in text without spaces: Chinese words have one or two characters
 
 
 def count_words(text: str) -> int:

@@ -47,7 +47,7 @@ class PastDialogue:
     complete: bool
     rated_turns: int
     cut_off: bool = False  # Ended by the end of its launch: its rater may have the same cell again
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # Of each model
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # options of each model
 
 
 @dataclass(frozen=True)

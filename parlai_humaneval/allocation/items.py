@@ -458,7 +458,7 @@ class ItemAllocator(UnitAllocator[Visit]):
         if key[0] in past.barred_groups:
             return 0
         if self.group_once:
-            # Of the same models, in whatever cell.
+            # Cells with the same models, whatever their metric and setting.
             keys = {*past.cells, *(item.cell.key for visit in past.visits for item in visit.open_items)}
             judged = sum(past.judged_of(other) for other in keys if other[0] == key[0])
             return 1 - judged - sum(item.cell.key[0] == key[0] for item in besides)

@@ -36,7 +36,7 @@ class CommandError(HumanevalError, click.ClickException):
         context = click.get_current_context(silent=True)  # it is gone when the error is shown
         self.command = context.command_path if context is not None else "parlai-humaneval"
         self.typed: Sequence[str] = ()
-        # Of anything else than what was typed, the help says nothing.
+        # The help explains only what was typed.
         self._is_about_call = not args or isinstance(args[0], (str, Problem)) or self.where.startswith("--")
 
     def lines(self) -> tuple[str, str, str]:

@@ -225,7 +225,7 @@ def _tables(
         result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: bar.update(1))
     result.tables = with_pseudonyms(result.tables, pseudonyms)
     folders = [path for path in files if path.is_dir()] if source == "tables" else []
-    if len(folders) == 1 and not pseudonyms.given:  # an export of ours: who rated has a pseudonym everywhere
+    if len(folders) == 1 and not pseudonyms.given:  # an export of ours: raters have a pseudonym everywhere
         result.tables = with_besides(result.tables, folders[0])
     return result
 

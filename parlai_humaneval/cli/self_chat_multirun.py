@@ -73,5 +73,5 @@ def _absolute(path: str) -> str:
 main = hydra.main(version_base="1.3", config_path=str(CONF), config_name="self_chat")(make_shard)
 
 if __name__ == "__main__":
-    # By its full name, not by that of the program: what is pickled for a job is found again there.
+    # Under its full name, not the program's: pickled jobs must find it again there.
     import_module("parlai_humaneval.cli.self_chat_multirun").main()

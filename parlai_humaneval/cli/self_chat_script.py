@@ -65,7 +65,7 @@ def _specs(opt: dict[str, Any]) -> list[ModelSpec]:
     if bool(names) == single:
         raise SelfChatError("name the models of the zoo (--models eliza,retrieval) or one model (-m or -mf), not both")
     if single:
-        if trouble := key_trouble(given):  # they are written beside the dialogues
+        if trouble := key_trouble(given):  # options are written next to the dialogues
             raise SelfChatError(trouble)
         return [ModelSpec(name=_name_of(given), options=given)]
     own_files = [part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()]

@@ -34,7 +34,7 @@ from parlai_humaneval.dialogues.messages import PEOPLE, is_text, json_in, texts_
 FIRST, SECOND = "speaker_1", "speaker_2"
 """Speakers of formats that do not name them; the first is the one that a model would hear."""
 SILENCE = "__SILENCE__"  # Stands in ParlAI's files where nobody said anything
-CONTEXT = "context"  # Who “says” persona lines in ParlAI's Conversations
+CONTEXT = "context"  # the speaker of persona lines in ParlAI's Conversations
 LOCAL_HUMANS = ("localHuman", "safeLocalHuman")
 """What ParlAI calls the person in `parlai interactive` and `parlai safe_interactive`."""
 
@@ -206,7 +206,7 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         counts = {"seeded_lines": sum(act.seeded for act in inside), "empty_turns": empty}
         counted = {name: count for name, count in counts.items() if count}
         draft.settings = {**told_settings, **held.settings(), **counted}
-        # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
+        # The speakers in ParlAI's metadata, and its word for the person at the keyboard.
         people = {name: HUMAN for name in draft.speakers if name in LOCAL_HUMANS or name.casefold() in PEOPLE}
         names = {speaker: name for speaker, name in {**told_names, **people}.items() if speaker in draft.speakers}
         draft.entities = {**names, **held.entities}
@@ -360,7 +360,7 @@ def load_dialogues(
     dialogues = [_of_model(one) if one.dialogue_id in shared else one for one in seen.values()]
     if entities is None:
         return dialogues
-    # Whoever the caller names must say something somewhere in the file.
+    # Every speaker that the caller names must say something somewhere in the file.
     if not all(name.strip() for name in ([entities] if isinstance(entities, str) else entities.values())):
         raise DataError("an entity is empty", where=path, try_="name a model, or human")
     speakers = list(dict.fromkeys(speaker for dialogue in dialogues for speaker in dialogue.speakers))

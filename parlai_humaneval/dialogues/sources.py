@@ -22,8 +22,8 @@ from parlai_humaneval.schema.records import DialogueRecord, ReplayedRating, Turn
 PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
 TOGETHER = "+"  # Joins the names of models that speak as one, with a shared history
 ID_IN_FILE = "id_in_file"  # Setting of a dialogue whose id begins with the name of its file
-NAMED = 3  # So many files are each named in a remark
-PACKAGED = "packaged"  # An entry that stands for the samples of this project
+NAMED = 3  # a remark names at most this many files
+PACKAGED = "packaged"  # the entry for the samples of this project
 
 
 def load_sources(
@@ -194,7 +194,7 @@ def _dialogue(
 ) -> Dialogue:
     lines = [SaidLine(line.speaker, line.text) for line in record.context.opening]
     if lines and lines[-1].speaker == PERSON:
-        lines.pop()  # it was given to the rater as their first message, and stands in the first turn
+        lines.pop()  # it was the rater's given first message, and is in the first turn
     for turn, reply in zip(record.complete_turns, replies, strict=True):
         lines += [SaidLine(PERSON, turn.human_text, tuple(turn.human_images)), reply]
     return Dialogue(

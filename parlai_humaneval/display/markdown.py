@@ -34,7 +34,7 @@ def without_markdown(text: str) -> str:
     row: list[str] | None = None
     for token in parsed(text):
         if token.type == "list_item_open":
-            # Of a list within a list the number of the outer one may still wait for its words.
+            # In a nested list, the number of the outer list may still wait for its words.
             numbers += f"{token.info}{token.markup} " if token.info else ""
         elif token.type == "tr_open":
             row = []
@@ -208,7 +208,7 @@ class _Tree:
                 self._leaf("hr")
             elif token.type in ("softbreak", "hardbreak") or is_break:
                 self._leaf("br")
-            elif way not in ("open", "close"):  # of a link, or a table's head and body, only what stands in it is shown
+            elif way not in ("open", "close"):  # for a link, or a table's head and body, only show the content
                 said, here = _seen(token.content), self._open[-1]
                 if said and here and isinstance(here[-1], str):
                     here[-1] += said

@@ -200,7 +200,7 @@ def _packaged_talk() -> Sequence[patterns.Phrase]:
     impossible."""
     if not sys.implementation.cache_tag:
         return list(_with_names("talk", packaged().words))
-    # By their contents: installers and images may give all files one time.
+    # Compare contents: installers and images may give all files the same time.
     code = (Path(__file__).with_name(f"{name}.py") for name in ("patterns", "text", "vocabulary"))
     sources = [packaged_file("disclosures.yaml"), packaged_file("english.yaml"), *filter(Path.is_file, code)]
     stamp = sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()

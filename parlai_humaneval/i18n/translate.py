@@ -174,7 +174,7 @@ def wrong_places(found: Any) -> list[str]:
         wanted = [set(PLACE.findall(text)) for text in _forms(message.id)]
         for text in _forms(message.string):
             places = set(PLACE.findall(text))
-            # Of a number of things it may stand in figures, or, of one alone, not at all.
+            # A number may be in figures or, for 1, missing.
             if not (
                 places <= set.union(*wanted, {"n"} if message.pluralizable else set())
                 and set.intersection(*wanted) - {"n"} <= places

@@ -183,7 +183,7 @@ def _reply(exchange: _Exchange, choices: Sequence[str], seconds: float | None) -
         "seconds": seconds,
         "ticks": ";".join(ticks),
         "tick_choices": ";".join(choices),
-        # ParlAI takes every bucket beside this one for a problem; some studies ask for what is good in its place.
+        # ParlAI treats every bucket except this one as a problem; in some studies the buckets are merits instead.
         "tick_problems": ";".join(name for name in choices if is_problem(name, otherwise=NONE in buckets)),
         "none_said": int(nothing and not ticks),
         "reason": buckets[OTHER] if isinstance(buckets.get(OTHER), str) else None,
@@ -433,7 +433,7 @@ def _pair(entry: Any, where: str) -> _Pair:
 def _dialogue(data: Any, speaker: str, where: str, place: int) -> _Dialogue:
     inside = f"{where}, dialogue_dicts[{place}]"
     lines = [(f"{inside}.dialogue[{n}]", line) for n, line in enumerate(required(data, "dialogue", list, inside))]
-    # Who said a line; earlier versions of the task had another name for it.
+    # The speaker of a line; earlier versions of the task used another key.
     by = [
         required(line, "speaker" if isinstance(line, dict) and "id" not in line else "id", str, at)
         for at, line in lines

@@ -22,7 +22,7 @@ and the number of its ``element``."""
 _BRACES = re.compile(r"\{([^{}]+)\}")
 _PAIR = re.compile(r"(?<=.)~(?=.)")
 _SCALE = re.compile(r"scale_(\d+)")  # How Potato names the points of a scale
-_OTHER = re.compile(r"(scale_)?\d+|free_response|bad_text")  # Labels whose values are no keys
+_OTHER = re.compile(r"(scale_)?\d+|free_response|bad_text")  # labels whose values are not keys
 _ONE, _DIGITS = ("1", "1.0", "True", "true"), frozenset("0123456789")
 _YES = ("true", "True", "on")
 _NO = ("false", "False", "0", "")
@@ -137,7 +137,7 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         return held if isinstance(held, list) and len(held) > field["over"] else None
     if "likeliest" in field:
         scores, asked = (opened(take(row, field[name])) for name in ("likeliest", "of"))
-        try:  # None where the scores are no likelihoods
+        try:  # None if the scores are not likelihoods
             best = max(range(len(scores)), key=lambda place: float(scores[place][0]))
             asked = {"asked": (list(asked.values()) if isinstance(asked, Mapping) else asked)[best]}
         except (TypeError, ValueError, LookupError):
@@ -373,5 +373,5 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         given_text = isinstance(one, str) and option in _TEXT_BOXES
         yield name, Written(one) if given_text else None if "bad_text" in value else next(iter(value.values()))
     else:
-        whole = ("selection", "scale_value")  # Of a pair, next to a justification
+        whole = ("selection", "scale_value")  # for a pair, next to a justification
         yield from ((name if option in whole else f"{name}.{option}", one) for option, one in value.items())

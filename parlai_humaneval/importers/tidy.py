@@ -362,7 +362,7 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
             use.names.add(name)
             frame[name] = value
             if value is None and name in WORDS["unknown"]:
-                # By the row of the file: of a form with a column for each criterion, a row is one answer of several.
+                # Use the row of the file: in a form with a column per criterion, a row becomes several answers.
                 frame[name] = [f"{seen.table}-{Path(seen.source).name}-{place + 1}" for place in frame.index]
                 seen.notes.append(f"{seen.source}: {WORDS['unknown'][name]}.")
             nothing = "the row" if name in WORDS["unknown"] else "empty (--set)"
@@ -487,7 +487,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: columns.TableError, pla
     elif column == "value" and error.what.endswith("expected a number"):
         hints.append(vocabulary.value_advice(frame))
     elif column in {c.name for c in TABLES[table] if not c.exchange}:
-        hints.append(f"if it means something else, --rename {column}=NAME or --drop {column}")
+        hints.append(f"if {column} means something else here, --rename {column}=NAME or --drop {column}")
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())
@@ -534,7 +534,7 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
             frame[[first, second]] = frame[[first, second]].astype(object)
         frame.loc[swap, [first, second]] = frame.loc[swap, [second, first]].to_numpy(copy=True)
     for name in ("side", "position_a"):
-        # Of two, the other place; of more, the place of the other model is not known.
+        # With two models, the other position; with more, the other model's position is unknown.
         two = frame[name].isin([1, 2]) & (frame["n_models"].fillna(2) == 2)
         frame.loc[swap, name] = (3 - frame[name]).where(two, pd.NA)[swap]
     return frame

@@ -197,7 +197,7 @@ AROUND = 64
 LETTERS_OF_A_TOKEN = 4
 """In English, about; no token is less than one byte."""
 SHORT_REPLY = 12
-IMAGE_TOKENS = 1600  # Of one that the store keeps, with servers that count much for it
+IMAGE_TOKENS = 1600  # for an image in the store, on servers that count many tokens for it
 
 
 @dataclass(frozen=True)

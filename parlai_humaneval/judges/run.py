@@ -221,7 +221,7 @@ class _Talk:
         try:
             self._read = asking.read_answer(self._said, self.question, seconds=round(self._seconds, 3), at=time.time())
         except asking.Unreadable:
-            if self._reminded or not self._said.strip():  # who says nothing cannot be answered
+            if self._reminded or not self._said.strip():  # an empty reply cannot be reminded
                 return True
             self._reminded = True
             return False

@@ -133,7 +133,7 @@ def mends_of(error: Exception) -> list[Mend]:
 def told(error: Exception) -> str:
     from parlai_humaneval.models.model_pool import ModelFailed
 
-    if isinstance(error, ModelFailed):  # whoever asked knows of which model
+    if isinstance(error, ModelFailed):  # the caller knows the model
         return str(error.reason)
     return str(error) if isinstance(error, (ValueError, RuntimeError)) else f"{type(error).__name__}: {error}"
 

@@ -54,7 +54,7 @@ class Design(ABC):
         """Observations of each sample, not rounded, when they are independent."""
 
     def mean_size(self, alpha: float, power: float) -> float:
-        """The same for the clustered test, which is one of means."""
+        """Observations of each sample for the clustered test, which compares means."""
         return self.size(alpha, power)
 
     @abstractmethod
@@ -120,7 +120,7 @@ class ChoiceDesign(Design):
             self.information = gap**2 / max(discordance - gap**2, 1e-12)
             self.edge = math.sqrt((discordance - (EDGE * gap) ** 2) / max(discordance - gap**2, 1e-9))
             return
-        # Of several, the sums of models are compared, whatever their covariance: in units of its mean.
+        # With several picks, compare the sums of models, whatever their covariance, in units of its mean.
         chosen, chances = patterns(self)
         contrasts = chosen - chosen.mean(axis=1, keepdims=True)
         mean = chances @ contrasts
@@ -261,7 +261,7 @@ class TwoScores(Design):
 
 
 def greatest_discordance(models: int) -> float:
-    """Were half of the models chosen each time."""
+    """The largest possible discordance, reached if half of the models are chosen each time."""
     half = models // 2
     return 2 * half * (models - half) / (models * (models - 1))
 
@@ -296,7 +296,7 @@ def independent_size(design: Design, alpha: float, power: float, variance: sizes
 
 
 def exact_sizes(design: Design, alpha: float, power: float, *, around: int) -> tuple[int, int] | None:
-    """The first n with which the exact binomial test has the power, and the n from which on it always has it."""
+    """The first n at which the exact binomial test has the power, and the n from which on it always does."""
     shares = design.exact_shares
     return None if shares is None or around > EXACT_SEARCH else _exact_sizes(*shares, alpha, power, around=around)
 

@@ -33,13 +33,13 @@ FEE = 0.2
 ONE_DIALOGUE_MINUTES = 4.0
 """To hold a dialogue that others judge: Deriu et al. 2020, “On Time Efficiency” (PersonaChat, and ConvAI2)."""
 REUSE = 5  # Comparisons that each finished dialogue is in; an assumption
-LEAST_DIALOGUES = 20  # Of one model, reused: with fewer the report says that its answer is about these dialogues
+LEAST_DIALOGUES = 20  # for one model, reused: with fewer the report says that its answer is about these dialogues
 STUDIES = {2: 400, 3: 100, 4: 100, 5: 50}
 """Models → studies of each truth that are simulated, if nothing is said: fewer where each takes longer."""
 
 
 def plannable() -> dict[str, registry.PlanningDefaults]:
-    """Technique → its habits, of all that a study can be planned for."""
+    """Technique → its habits, for all techniques that can be planned."""
     return {name: entry.habits for name, entry in registry.techniques().items() if entry.habits is not None}
 
 
@@ -55,12 +55,12 @@ class PlanError(HumanevalError, ValueError):
 
     @classmethod
     def of(cls, name: str, **facts: Any) -> PlanError:
-        """A problem that ``problems.yaml`` has words for."""
+        """Make the error from its words in ``problems.yaml``."""
         return cls(worded(__file__, name, **facts))
 
 
 class PlanInputs(BaseModel, extra="forbid", frozen=True):
-    """The question. None: what the papers do with this technique.
+    """The inputs of a plan. None: as in the papers on this technique.
 
     Attributes:
         technique, setting: how is judged.
@@ -136,12 +136,12 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
 
     @property
     def entry(self) -> registry.Technique:
-        """The technique itself."""
+        """The technique's entry."""
         return technique(self.technique)
 
     @property
     def habits(self) -> registry.PlanningDefaults:
-        """How the technique is run, if nothing else is said."""
+        """How the technique is run by default."""
         return plannable()[self.technique]
 
     @property
@@ -163,7 +163,7 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
         return self
 
     def filled(self) -> PlanInputs:
-        """The same question, with what the papers do in place of every None."""
+        """The same inputs, with the papers' values in place of every None."""
         habits, liu = self.habits, self.method == "liu2023"
         models = self.models or (len(self.shares) if self.shares else 1 if liu and habits.measures == "share" else 2)
         setting = self.setting or (habits.settings[0] if habits.settings else "")
@@ -201,12 +201,12 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
 
     @property
     def clustered(self) -> bool:
-        """Is anything alike, of a question that is filled up? Otherwise the papers' tests are planned for."""
+        """Whether any answers are correlated, in filled inputs. If not, plans use the papers' tests."""
         return bool(self.icc or self.dialogue_icc)
 
 
 def ask(**question: object) -> PlanInputs:
-    """The checked question. Raises PlanError."""
+    """Check the inputs. Raises PlanError."""
     try:
         return PlanInputs(**question)
     except ValidationError as error:
@@ -224,7 +224,7 @@ def default_discordance(inputs: PlanInputs, setting: str, models: int) -> float:
 
 
 def chance_agreement(inputs: PlanInputs) -> float:
-    """How often a judge who knows nothing agrees with a person: of two answers that are as common as the person's."""
+    """How often a judge that guesses agrees with a person, if both answer equally often in each way."""
     good = inputs.baseline if inputs.habits.measures == "share" else 0.5
     return good**2 + (1 - good) ** 2
 
@@ -323,7 +323,7 @@ def _filled(value: object) -> str:
 
 
 def paragraphs(block: str, **facts: Any) -> tuple[str, ...]:
-    """The paragraphs of a block that have something to say."""
+    """The non-empty paragraphs of a block."""
     template = text_template("plan_words.jinja", _filled)
     text = "".join(template.blocks[block](template.new_context(facts)))
     parts = [" ".join(re.split(r"[ \n]+", part.strip(" \n"))) for part in re.split(r"\n\s*\n", text) if part.strip()]
@@ -331,5 +331,5 @@ def paragraphs(block: str, **facts: Any) -> tuple[str, ...]:
 
 
 def sentence(block: str, **facts: Any) -> str:
-    """The only paragraph of a block; empty where it says nothing."""
+    """The only paragraph of a block, or an empty text."""
     return "".join(paragraphs(block, **facts))

@@ -33,7 +33,7 @@ def layout(inputs: asking.PlanInputs, *, ranking: bool = True) -> Layout:
         raise
     except ValueError as error:
         raise asking.PlanError(error, where=inputs.title) from error
-    # Of the dialogues that are reused, judgements that checks drop are not counted.
+    # For reused dialogues, do not count judgements that checks drop.
     kept = (inputs.reuse or 1) * (1 - (inputs.exclusion or 0.0))
     likeness = Clustering(
         per_worker=float(per_worker),
@@ -77,7 +77,7 @@ def _tests(inputs: asking.PlanInputs, ranking: bool) -> tuple[designs.Design, in
 
 
 def all_at_once(inputs: asking.PlanInputs, models: int) -> designs.ChoiceDesign:
-    """How often each of so many models is chosen: the first and the last differ by the gap, others lie in the middle."""
+    """How often each model is chosen: the first and the last differ by the gap, the others are in the middle."""
     gap, discordance = inputs.gap or 0.0, inputs.discordance or 1.0
     if inputs.shares is not None:
         return designs.ChoiceDesign(
@@ -123,7 +123,7 @@ def _one_proportion(inputs: asking.PlanInputs) -> designs.OneProportion:
 
 @dataclass(frozen=True)
 class Collection:
-    """All of a study: ``turns`` and ``judgements_kept`` remain after checks, everything else is to be collected."""
+    """The data of a study: ``turns`` and ``judgements_kept`` remain after checks, everything else must be collected."""
 
     turns: int
     dialogues: int
@@ -139,13 +139,13 @@ class Collection:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """All of it, as plans name it."""
+        """All numbers, as plans name them."""
         amounts = {"n_turns": self.turns, "n_dialogues": self.dialogues, "n_workers": self.workers}
         return {**amounts, "n_judgements_collected": self.judgements, **self.effort}
 
 
 def collection(question: asking.PlanInputs, n: int, sets: int) -> Collection:
-    """What must be collected for ``n`` kept judgements in each of ``sets`` samples; the question is filled up."""
+    """The data to collect for ``n`` kept judgements in each of ``sets`` samples; inputs must be filled."""
     turns = question.turns or 1
     if not question.habits.held:
         return _judged(question, sets * with_losses(question, n), sets)
@@ -158,7 +158,7 @@ def collection(question: asking.PlanInputs, n: int, sets: int) -> Collection:
 
 
 def collection_of(question: asking.PlanInputs, collected: int, sets: int) -> Collection:
-    """What it takes to collect so many dialogues (of finished ones: judgements), for ``sets`` samples together."""
+    """The effort of collecting so many dialogues (of finished ones: judgements), for ``sets`` samples together."""
     if not question.habits.held:
         return _judged(question, collected, sets)
     turns = question.turns or 1
@@ -204,7 +204,7 @@ def _judged(question: asking.PlanInputs, judgements: int, sets: int) -> Collecti
 
 
 def with_losses(question: asking.PlanInputs, kept: float) -> int:
-    """How many to collect, so that ``kept`` remain after checks."""
+    """The number to collect so that ``kept`` remain after checks."""
     return math.ceil(math.ceil(kept - 1e-9) / (1 - (question.exclusion or 0.0)) - 1e-9)
 
 
@@ -212,14 +212,14 @@ JUDGED = 10  # Times as many dialogues are judged as people would judge without 
 
 
 def judge_saving(question: asking.PlanInputs, found: Layout, n: int, collected: Collection) -> dict[str, Any] | None:
-    """What people must still judge where a judge answers all, for the same power; None where no judge is planned for.
-    Of n answers a sample the variance is D/n, D being the design effect, and the judge takes r² of the single answer
-    off it, r being the correlation of its answers with a person's: (D − r²)/n' + r²/N for n' of people and N of the
-    judge. What workers have in common a judge does not explain. ``n``: of a sample without the judge."""
+    """The judgements that people must still give for the same power if a judge answers all; None without a judge. Of n
+    answers a sample the variance is D/n, D being the design effect, and the judge takes r² of the single answer off it,
+    r being the correlation of its answers with a person's: (D − r²)/n' + r²/N for n' of people and N of the judge. What
+    workers have in common a judge does not explain. ``n``: of a sample without the judge."""
     if question.judge_agreement is None:
         return None
     effect, chance = found.likeness.at(n).effect, asking.chance_agreement(question)
-    # Of a judge's single answer with a person's: chance-corrected agreement, or for scores that of their order.
+    # Agreement of one answer by the judge and one by a person: chance-corrected, or for scores rank agreement.
     above = question.judge_agreement - chance
     correlation = math.sin(math.pi * above) if question.habits.measures == "score" else above / (1 - chance)
     explained = correlation**2

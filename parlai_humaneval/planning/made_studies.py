@@ -36,8 +36,8 @@ _WIDEST = 6.0  # Standard deviation of a lognormal distribution in which one wor
 
 
 def shared_out(n: int, workers: int, inequality: float = 0.0) -> Ints:
-    """``n`` judgements over ``workers``, none without any, and with that coefficient of variation, as near as can be.
-    Of equal workers none has two more than another; else what each gives beyond the first judgement is lognormal."""
+    """Share ``n`` judgements out to ``workers``, at least one each, with about that coefficient of variation. Of equal
+    workers none has two more than another; else what each gives beyond the first judgement is lognormal."""
     workers = min(n, workers)
     extra = n - workers
     if not inequality or extra <= 0:
@@ -75,7 +75,7 @@ def shares_of_workers(means: Floats, icc: float, shape: tuple[int, ...], rng: np
 
 
 def answers_of_workers(chances: Floats, sizes: Ints, icc: float, studies: int, rng: np.random.Generator) -> Ints:
-    """Which answer was given: studies × judgements, of whom the first ``sizes[0]`` are the first worker's, and so on."""
+    """The answers given: studies × judgements, where the first ``sizes[0]`` are the first worker's, and so on."""
     shares = shares_of_workers(chances, icc, (studies, len(sizes)), rng).cumsum(axis=-1)
     reached = np.repeat(shares, sizes, axis=1)
     return np.asarray((rng.random((*reached.shape[:2], 1)) * reached[..., -1:] >= reached[..., :-1]).sum(axis=-1))
@@ -141,7 +141,7 @@ _DRAWN = 3  # Times as many workers are drawn as are kept, of whom some do not p
 def slider_study(
     question: PlanInputs, names: Sequence[str], sizes: Ints
 ) -> Callable[[np.random.Generator], pd.DataFrame]:
-    """What draws one study: ``sizes`` dialogues of each worker with each model, and with the degraded one."""
+    """A function that draws a study: ``sizes`` dialogues of each worker with each model, and with the degraded one."""
     points = _points_of_gap(question.gap or 0.0, int(np.median(sizes)), len(names), question.icc or 0.0)
     levels = _levels(points, len(names))
 
@@ -451,7 +451,7 @@ def _winners(frame: pd.DataFrame, leads: Ints, rng: np.random.Generator, place: 
 
 
 def only(**frames: pd.DataFrame) -> Tables:
-    """Tables of which the others are empty."""
+    """Tables with these rows, the others empty."""
     empty: dict[str, Any] = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
     return Tables(**{**empty, **frames})
 
@@ -517,7 +517,7 @@ def _found(tables: Tables, models: frozenset[str], question: PlanInputs) -> int:
 
 
 def usual_replicates(inputs: PlanInputs) -> int:
-    """Studies that are simulated in a minute or so."""
+    """The number of studies that take about a minute to simulate."""
     slow = inputs.habits.measures == "score" or inputs.technique in with_trait("points")
     return OF_SLOW if slow else REPLICATES
 

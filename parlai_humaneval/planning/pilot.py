@@ -102,7 +102,7 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
         return not (is_default_possible and (self.icc < ICC or self.icc_low <= 0))
 
     def question(self) -> dict[str, Any]:
-        """What a plan takes from it: arguments of :func:`~parlai_humaneval.planning.inputs.ask`; no ICC is below 0."""
+        """The plan's arguments: :func:`~parlai_humaneval.planning.inputs.ask`; no ICC is below 0."""
         taken = ("discordance", "baseline", "turns", "dialogues_per_worker", "worker_inequality", "minutes")
         values = {
             "technique": self.technique,
@@ -130,7 +130,7 @@ def read_pilot(
 
 
 def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None) -> Pilot:
-    """What ``tables`` say of ``name``; without it, of the only one that is there and can be planned.
+    """The pilot of technique ``name`` in ``tables``; without a name, the only one that can be planned.
 
     All sets of models that were judged by one question count together. Of several questions (or settings) the one whose
     workers are most alike, of those with ``MIN_WORKERS`` workers or more where there are any. Tables that name no
@@ -200,7 +200,7 @@ def _pilot(tables: Tables, sets: Sequence[correlations.Measure], name: str) -> P
         everybody = np.concatenate([gap.workers for gap in gaps]).astype(str)
         samples = [np.unique(everybody, return_counts=True)[1].astype(float)]
     each = _median([float(sizes.mean()) for sizes in samples]) or 1.0
-    # Of turns with single models, the share of good ones, as a mean over models; None where all or none are good.
+    # For turns with single models: the share of good ones, as a mean over models; None if all or none are good.
     baseline = _median(
         [
             float(np.nanmean(group.turns.chosen, axis=0).mean())
@@ -272,7 +272,7 @@ def _left(tables: Tables, measure: correlations.Measure) -> dict[str, Any]:
 def _ends(name: str, found: Result | None) -> dict[str, Any]:
     if found is None:
         return {}
-    # Of two or three workers both ends can be the least that there is, which is no interval.
+    # With two or three workers, both ends can be the smallest possible value, which is not an interval.
     is_interval = found.ci_low is not None and found.ci_high is not None and found.ci_low < found.ci_high
     low, high = (found.ci_low, found.ci_high) if is_interval else (None, None)
     return {name: found.estimate, f"{name}_low": low, f"{name}_high": high}

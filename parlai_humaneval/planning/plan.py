@@ -97,7 +97,7 @@ class Plan(BaseModel, extra="forbid", frozen=True):
 
 
 def plan_study(inputs: asking.PlanInputs) -> Plan:
-    """How large the study must be.
+    """Plan the size of a study.
 
     Judgements of one worker are taken as alike as ``icc`` says, and analysed by the clustered test; with ``icc`` 0 they
     are independent, and the papers' test is planned for. With method liu2023 the numbers are that paper's: the gap is
@@ -327,7 +327,7 @@ def compare_techniques(inputs: asking.PlanInputs) -> tuple[list[Plan], dict[str,
                 alone = asking.ask(
                     **{**inputs.model_dump(), "gap": gap, "tests": tests, **update, "judge_agreement": None}
                 )
-                # An agreement that chance reaches under this technique is no reason to have no plan of people's answers.
+                # Even if chance reaches this agreement, people's answers can still be planned.
                 helps = inputs.judge_agreement is not None and inputs.judge_agreement > asking.chance_agreement(alone)
                 plans.append(
                     plan_study(alone.model_copy(update={"judge_agreement": inputs.judge_agreement}) if helps else alone)
@@ -338,7 +338,7 @@ def compare_techniques(inputs: asking.PlanInputs) -> tuple[list[Plan], dict[str,
 
 
 def comparison_notes(plans: Sequence[Plan]) -> list[str]:
-    """What one must know to compare the plans of several models with those of two."""
+    """Notes for comparing plans of several models with plans of two."""
     return list(_switch([plan.inputs for plan in plans]))
 
 

@@ -22,7 +22,7 @@ from parlai_humaneval._util.arrays import Flags, Floats
 
 MAX_EXACT = 50_000  # Beyond it the binomial test's power is that of the normal test, which is then as good
 Variance = Literal["both", "null"]
-LEAST_CLUSTERS = 3  # Of fewer no test by cluster is made
+LEAST_CLUSTERS = 3  # with fewer, there is no clustered test
 EXACT_CLUSTERS = 12
 """With at most this many, all assignments of signs are tried, and exact numbers count in full."""
 _NODES = 400  # Values by which a mean over a distribution is taken

@@ -61,7 +61,7 @@ class Preregistration(BaseModel, extra="forbid", frozen=True):
 
     @property
     def canonical(self) -> str:
-        """The facts as they are hashed: JSON without blanks, names sorted, whole numbers without a point."""
+        """The facts in the form to hash: JSON without blanks, names sorted, whole numbers without a point."""
         facts = self.model_dump(mode="json") | {"exclude": sorted(self.exclude)}
         if not self.judge:  # as of studies that were registered without it
             del facts["judge"]
@@ -75,7 +75,7 @@ class Preregistration(BaseModel, extra="forbid", frozen=True):
 
     @property
     def name(self) -> str:
-        """The beginning of the hash, as it is shown."""
+        """The beginning of the hash, for display."""
         return self.digest[:_SHOWN]
 
     @property
@@ -83,7 +83,7 @@ class Preregistration(BaseModel, extra="forbid", frozen=True):
         return self.settings.get("stop") == "decided"
 
     def changes(self, now: Mapping[str, Any]) -> list[Change]:
-        """What is otherwise in a launch with such settings."""
+        """The differences from a launch with such settings."""
         both = ((name, _normal(name, value), _normal(name, now.get(name))) for name, value in self.settings.items())
         return [Change(name, _shown(before), _shown(after)) for name, before, after in both if before != after]
 
@@ -155,7 +155,7 @@ def amount_of_group(question: PlanInputs, plan: Plan) -> int:
 
 
 def check_new(path: Path) -> None:
-    """Refuse a file that is there: what was registered is never replaced. Raises PreregistrationError."""
+    """Refuse an existing file: a registration is never overwritten. Raises PreregistrationError."""
     if path.exists():
         what = "a folder is there" if path.is_dir() else "it exists already, and a registration is never overwritten"
         raise PreregistrationError(what, where=path, try_="name another file")
@@ -173,7 +173,7 @@ def write_preregistration(path: Path, facts: Preregistration, *, expected: str, 
 
 
 def preregistration_text(facts: Preregistration, *, expected: str, version: str) -> str:
-    """What the file says."""
+    """The text of the file."""
     entry, of_launch = technique(facts.technique), dict(facts.settings)
     described = {*_OF_OPTIONS, *_OF_TEXT, entry.amount} - {"setting"}
     others = {name: value for name, value in sorted(of_launch.items()) if name not in described}

@@ -42,8 +42,8 @@ ENDED = 0.95  # Share of studies of equal models that end before the cap, where 
 _HIGH = 4.0  # A cap so many times a fixed plan ends no study
 _LEAST_HIGH = 50
 SMALLEST_MARGIN = 0.01  # With less a study takes more than ten thousand dialogues, and its simulation minutes
-_MOST_MODELS = 10  # Of more the simulation takes longer than anybody waits
-_MOST_DIALOGUES = 12  # Of a worker, where most give one
+_MOST_MODELS = 10  # with more, the simulation takes too long
+_MOST_DIALOGUES = 12  # of a worker, if most give one
 _NO_CAP = 10**9
 _LITTLE, _SOME = 0.5, 0.1
 """Where so many studies end at the cap, that is what is to be said of such a study; that they do is said."""
@@ -52,7 +52,7 @@ _BEYOND_CHANCE = 2.0
 
 
 class Needed(BaseModel, extra="forbid", frozen=True):
-    """What is collected, losses to checks included, and what that takes. ``n``: dialogues; of finished ones, judgements."""
+    """Data to collect, including losses to checks, and effort. ``n``: dialogues; of finished ones, judgements."""
 
     n: int
     n_workers: int
@@ -61,7 +61,7 @@ class Needed(BaseModel, extra="forbid", frozen=True):
 
 
 class Truth(BaseModel, extra="forbid", frozen=True):
-    """What studies take if each model is above the next by ``gap``. ``name``: the gap in words. ``expected``,
+    """The size of studies if each model is above the next by ``gap``. ``name``: the gap in words. ``expected``,
     ``percentile_90``: on average, and the most that nine of ten studies take; those in flight at the end count.
     ``error``: standard error of the average ``n``, as so few studies are simulated. ``at_cap``: share of studies that
     end at the cap, with pairs open. ``false_claims``: share that call one model better that is not, or two equal that
@@ -125,7 +125,7 @@ def plan_until_decided(
     studies: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> UntilDecided:
-    """What a study takes that stops once it reaches a decision, by what is true of its models.
+    """Plan a study that stops once it reaches a decision, under several assumed truths.
 
     Args:
         inputs: the question of a fixed plan; its workers, times and pay are those of the simulated studies.
@@ -305,7 +305,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
     if margin is not None:
         yield "stop_margin_none", margin <= 0
         yield "stop_margin_small", margin < SMALLEST_MARGIN
-        yield "stop_margin_wide", not margin < 1  # nor what is no number
+        yield "stop_margin_wide", not margin < 1  # also refuses nan
 
 
 def _decisive(question: PlanInputs) -> float:

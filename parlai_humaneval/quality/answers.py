@@ -150,7 +150,7 @@ def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
         return Finding(None, f"{len(timed)} items have a recorded reading time; at least {MIN_TIMED_TURNS} are needed.")
     hasty = 0
     for record in timed:
-        # Of all steps; answers of one form share their time.
+        # Sum over all steps; answers of one form share their time.
         seconds = sum(seconds for _, seconds in {(answer.at, answer.seconds) for answer in record.answers})
         words = sum(count_words(line.text) for shown in record.dialogues for line in shown.lines)
         for turn in (turn for shown in record.dialogues if shown.replayed for turn in shown.replayed.turns):

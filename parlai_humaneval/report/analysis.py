@@ -52,7 +52,7 @@ class RowsSection(Section):
 def analysis(
     key: str, *, title: str, needs: Sequence[str] = (), how: str = "", source: str = ""
 ) -> Callable[[Function], Function]:
-    """Add the decorated function to every report: a statistic with its section, which stands after all others.
+    """Add the decorated function to every report: a statistic with its section, after all others.
 
     Import its module in your plug-in, or name it there with :func:`~parlai_humaneval.report.registry.register_section`.
     It gets tables and options, and returns :class:`~parlai_humaneval.statistics.core.rows.Row` objects, which become a

@@ -176,7 +176,7 @@ def build_report(
     notes: tuple[str, ...] = (),
     now: datetime | None = None,
 ) -> Document:
-    """All that a report says of ``tables``, which are of one technique or several.
+    """Build the report on ``tables``, of one technique or several.
 
     ``options``: seed and number of bootstrap draws. ``title``: names the study; empty: what the tables hold. ``task``:
     what the database of tasks knows of the same answers, if they come from there. ``notes``: what a reader must know of
@@ -204,8 +204,8 @@ def build_report(
 
 
 def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
-    """The tidy tables of a folder, from anywhere; ``repeats``: which answers count that a worker gave again. Raises
-    TableError: no table, a table that cannot be read, or no row in any of them."""
+    """Read the tidy tables of a folder; ``repeats``: which answers count if a worker answered again. Raises TableError:
+    no table, a table that cannot be read, or no row in any of them."""
     found = read_tables(folder, repeats=repeats)
     if not any(len(getattr(found, name)) for name in get_args(TableName)):
         raise TableError(f"The tables in {folder} have no rows: there is nothing to report")

@@ -32,13 +32,13 @@ SMALLEST = 0.0001
 
 
 def clearness(pair: PairLine) -> tuple[float, float]:
-    """For sorting, the clearest pair first: the smallest p that decides, and of equal ones the largest gap."""
+    """Sorting key, the clearest pair first: the smallest deciding p, then the largest gap."""
     p = 1.0 if pair.p_decides is None else max(pair.p_decides, SMALLEST)
     return p, -(pair.gap or 0.0)
 
 
 def ahead_of_all(pairs: Sequence[PairLine]) -> str | None:
-    """The model that is ahead of every other one by the tests that decide; None where there is none.
+    """The model that is ahead of all others by the deciding tests, or None.
 
     It has met each of them: where a pair was never compared nobody is ahead of all. With fewer than three models the one
     pair says as much.
@@ -109,7 +109,7 @@ def _first(together: Sequence[str], models: Mapping[str, float | None], pairs: S
 
 
 def circles(pairs: Iterable[PairLine]) -> list[list[str]]:
-    """Groups of models of which each is significantly ahead of another one and behind another one, in a circle."""
+    """Groups of models that are significantly ahead of each other in a circle."""
     ahead = {(pair.first, pair.second) for pair in pairs if pair.differs}
     names = sorted({name for pair in ahead for name in pair})
     over = np.array([[float((a, b) in ahead) for b in names] for a in names])
@@ -227,7 +227,7 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
 
 
 def counted_once(results: Iterable[Result]) -> list[str]:
-    """Where it matters for the answer whether every answer counts, or every worker once: a sentence for each result."""
+    """A sentence for each result that depends on whether every answer counts, or every worker once."""
     both = [(result, once) for result in results if (once := once_each_of(result)) and counts_matter(result)]
     return say("conclusions", "counted_once", results=both)
 
@@ -263,7 +263,7 @@ def deciding_p(p: float | None, p_holm: float | None) -> str:
 
 
 def once_more(first: str, how: str, *, decided: bool = False) -> str:
-    """Said by a section that has answers of another one, ``first``, in another way: which to cite, and why both differ.
+    """For a section on the same answers as another one, ``first``: which to cite, and why both differ.
 
     ``decided``: they are of studies that stop once they reach a decision, whose p-values nobody should cite.
     """
@@ -271,7 +271,7 @@ def once_more(first: str, how: str, *, decided: bool = False) -> str:
 
 
 def pair_p(pair: PairLine) -> str:
-    """The p that decides of a pair, and how it came about: whether it was corrected, and where it is not that by worker."""
+    """The deciding p of a pair, and its origin: whether it is corrected, and whether it is clustered by worker."""
     if pair.decided_by == "clustered":
         return deciding_p(pair.p_clustered, pair.p_decides)
     holm = " after Holm's correction" if pair.family_tests > 1 else ""
@@ -282,7 +282,7 @@ def pair_p(pair: PairLine) -> str:
 
 
 def to_cite(pairs: Sequence[PairLine], decided: OfDecided, *, alike: bool = False) -> tuple[str, ...]:
-    """Said below the table of pairs that answers: which of its p-values to cite; nothing where none was made.
+    """For the leading table of pairs: which of its p-values to cite; nothing without tests.
 
     ``decided``: the number of its studies that stop once they reach a decision, so that no p-value is cited. ``alike``:
     some pairs have a p with both positions weighted equally.
@@ -296,7 +296,7 @@ def to_cite(pairs: Sequence[PairLine], decided: OfDecided, *, alike: bool = Fals
 
 
 def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
-    """A sentence where the test that takes every observation for independent and the clustered one disagree.
+    """A sentence if the test of independent observations and the clustered one disagree.
 
     ``what`` begins the sentence: "A against B (preference)". The p-values are those to go by: corrected ones where there
     are. None where they agree, or one of them cannot be made.
@@ -320,7 +320,7 @@ BY_WORKER = method(
 
 
 def reuse_methods(results: Iterable[Result]) -> list[Method]:
-    """How dialogues that several workers judged were allowed for; nothing where none was."""
+    """The treatment of dialogues that several workers judged; nothing without such dialogues."""
     both = list(filter(is_by_both, results))
     shared = shared_by(*both)
     sides = " (in a comparison, A's and B's)" if shared == "dialogue" else ""
@@ -333,7 +333,7 @@ NAMED = 6
 
 
 def holm_methods(tests: Iterable[Result]) -> list[Method]:
-    """How ``tests`` were corrected: which of them together, and how many; nothing where none was."""
+    """The correction of ``tests``: which of them together, and how many; nothing without tests."""
     details = [test.details for test in tests]
     families = {str(of["family"]): int(of["family_tests"] or 0) for of in details if of.get("family_tests")}
     several = [f"{name or 'all pairs'} ({n} tests)" for name, n in families.items() if n > 1]
@@ -342,11 +342,11 @@ def holm_methods(tests: Iterable[Result]) -> list[Method]:
 
 
 class WonPair(DecidedPair):
-    """Two models of which one won more often, as the report tells it."""
+    """Two models and the more frequent winner, as in the report."""
 
     @property
     def differs(self) -> bool | None:
-        """Whether the test that decides tells the two apart; None where it cannot be made."""
+        """Whether the deciding test distinguishes the two; None if it is impossible."""
         return self.line().differs
 
     def line(self) -> PairLine:

@@ -21,7 +21,7 @@ TESTED_TOO = ("crowd_time",)
 
 
 def labels_in(sections: Mapping[str, Section]) -> Mapping[tuple[str, str, str], str]:
-    """Technique, setting, metric → what other sections say of a study of it that stopped once it reached a decision."""
+    """Technique, setting, metric → the label for studies that stopped once they reached a decision."""
     if DECIDED not in sections:
         return {}
     labels = sections[DECIDED].labels()
@@ -31,7 +31,7 @@ def labels_in(sections: Mapping[str, Section]) -> Mapping[tuple[str, str, str], 
 
 
 def with_labels(sections: Mapping[str, Section]) -> dict[str, Section]:
-    """The sections; each that estimates or tests something of such a study says so first."""
+    """The sections, with a label on each that estimates or tests something of such a study."""
     labels, told = labels_in(sections), dict(sections)
     for key, section in sections.items() if labels else ():
         designs = section.tested()
@@ -87,7 +87,7 @@ class AttentionChecks(Part):
 
 
 class Left(Part):
-    """What is left out of the numbers of a report; ``simulated``: as many of the workers are programs."""
+    """Data left out of a report's numbers; ``simulated``: the number of workers that are programs."""
 
     dialogues: int
     workers: int
@@ -108,7 +108,7 @@ class Excluded(Exclusions):
 
 
 class TaskFacts(Part):
-    """What only the database of tasks knows; ``technique``: of a task in which nothing was rated yet."""
+    """Facts from the database of tasks; ``technique``: of a task without any ratings."""
 
     tasks: list[str]
     technique: str = ""
@@ -135,13 +135,13 @@ class Statement(Part):
 
     @property
     def whole_scale(self) -> str:
-        """With its ends, where they are known."""
+        """The scale with its ends, if these are known."""
         known = self.minimum is not None and self.maximum is not None
         return f"{self.scale}{f' {self.minimum:g} to {self.maximum:g}' if known else ''}".strip()
 
 
 class Design(Part):
-    """What one technique, setting and metric collected. ``tables``: table → rows of it."""
+    """The data of one technique, setting and metric. ``tables``: table → rows of it."""
 
     technique: str
     setting: str
@@ -170,8 +170,8 @@ class SettingFact(Part):
 
 
 class Registration(Part):
-    """What was registered of a study before it began. ``digest``: SHA-256 of the facts; ``deviations``: in what the study
-    differs from them; ``words``: both, in a sentence."""
+    """The registration of a study before it began. ``digest``: SHA-256 of the facts; ``deviations``: differences
+    between the study and the facts; ``words``: both, in a sentence."""
 
     digest: str
     technique: str
@@ -180,7 +180,7 @@ class Registration(Part):
 
 
 class Flagged(Part):
-    """A quality check that raters failed in what counts in this document nevertheless.
+    """A quality check that raters failed in data that still count in this document.
 
     ``units``: dialogues and judgements that count, attention checks are not among them; ``of_units`` and
     ``of_workers``: all that count, and all who rated them.
@@ -272,17 +272,17 @@ class Facts(Part):
 
     @property
     def note(self) -> str:
-        """What every form of a report says in its first line where raters are programs; else empty."""
+        """The first line of every form of a report if raters are programs; otherwise empty."""
         return self.rater_kinds.note
 
     @property
     def nothing(self) -> str:
-        """Why there is no answer: nothing was rated, nothing was finished, or the checks left everything out."""
+        """The reason why there is no answer: nothing was rated or finished, or the checks left everything out."""
         return sentence("facts", "nothing", facts=self)
 
     @property
     def nothing_finished(self) -> str:
-        """What is unfinished where nothing is finished; empty where something is, or where nothing was begun."""
+        """The unfinished work if nothing is finished; otherwise empty, as when nothing was begun."""
         return sentence("facts", "nothing_finished", facts=self)
 
 
@@ -319,7 +319,7 @@ class Example(Part):
 
 
 class Document(BaseModel, extra="forbid", defer_build=True):
-    """All that a report says. ``sections``: key → section, in the order of the report."""
+    """The whole report. ``sections``: key → section, in the order of the report."""
 
     _answers: list[Summary] | None = PrivateAttr(default=None)
     facts: Facts
@@ -346,7 +346,7 @@ class Document(BaseModel, extra="forbid", defer_build=True):
             yield answer
 
     def headline(self) -> str:
-        """The answer in one sentence; why there is none where nothing was rated, or nothing remains."""
+        """The answer in one sentence, or why there is none because nothing was rated, or nothing remains."""
         answers = leading(self.summaries())
         if answers:
             return verdict_of(answers)
@@ -358,18 +358,18 @@ class Document(BaseModel, extra="forbid", defer_build=True):
         return next((section.headline for section in answering if section.headline), self.facts.nothing)
 
     def sentence(self) -> str:
-        """The verdict as it can be in a paper."""
+        """The verdict in the words of a paper."""
         facts, answers = self.facts, leading(self.summaries())
         made_by = f"parlai-humaneval {facts.versions['parlai-humaneval']}"
         registered = [one.words for one in facts.registered]
         return sentence_of(self.headline(), answers, facts.rater_kinds, made_by, registered)
 
     def in_short(self) -> list[str]:
-        """What sections that answer no question have to say to the reader of a summary."""
+        """Lines for the summary from sections that answer no question."""
         return [line for section in self.sections.values() for line in section.in_short()]
 
     def methods(self) -> list[Method]:
-        """How the numbers of all sections were made, each once."""
+        """The methods of all sections, each once."""
         found = {method.name: method for section in self.sections.values() for method in section.methods()}
         pairs = (pair for summary in self.summaries() for pair in summary.pairs)
         effect = [SUPERIORITY_METHOD] if any(pair.superiority is not None for pair in pairs) else []

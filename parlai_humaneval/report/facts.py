@@ -41,7 +41,7 @@ _MODEL_COLUMNS = {
 
 
 def models_in(tables: Tables) -> set[str]:
-    """Every model that was rated; people whose dialogues were rated are none."""
+    """All rated models, without people whose dialogues were rated."""
     return {name for table, columns in _MODEL_COLUMNS.items() for name in _model_names(getattr(tables, table), table)}
 
 
@@ -129,7 +129,7 @@ def facts_of(
 
 
 def questions_in(tables: Tables) -> list[document.Question]:
-    """What was asked, without attention checks, in its words."""
+    """The questions in their exact words, without attention checks."""
     asked: dict[tuple[str, str, str], None] = {}
     for frame in (
         tables.dialogues,
@@ -161,7 +161,7 @@ def _statements(tables: Tables) -> list[document.Statement]:
 
 
 def settings_of(tables: Tables) -> list[document.SettingFact]:
-    """The settings of each technique and setting, as they were launched; nothing where the tables do not say."""
+    """The launch settings of each technique and setting, if they are in the tables."""
     found = []
     for frame in (tables.dialogues, tables.judgements):
         rows = frame[frame["settings"].notna()].assign(setting=frame["setting"].fillna(""))
@@ -189,7 +189,7 @@ def decided_designs(tables: Tables) -> list[tuple[str, str, str]]:
 def registered_in(
     tables: Tables, settings: Sequence[document.SettingFact], task: document.TaskFacts | None
 ) -> list[document.Registration]:
-    """What was registered of the studies, and what they did otherwise; ``task``: whose raters may have been left out."""
+    """The studies' registrations, and deviations from them; ``task``: whose raters may have been left out."""
     texts = [(str(text), fact) for fact in settings if (text := fact.values.get("prereg"))]
     if not texts:
         return []
@@ -354,7 +354,7 @@ Pair = tuple[str, str]
 
 
 def qualifying(facts: document.Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
-    """What qualifies the verdict, each once: what was left out or is unfinished, and the remarks of the answers.
+    """Qualifications of the verdict, each once: data left out or unfinished, and the remarks of the answers.
 
     ``in_short``: what sections say that answer no question.
     """
@@ -367,7 +367,7 @@ def qualifying(facts: document.Facts, answers: Sequence[Summary], in_short: Sequ
 
 
 def raters_line(facts: document.Facts) -> str:
-    """The raters and how much they rated, in one line."""
+    """The raters and their amount of work, in one line."""
     return "; ".join(_said(facts, "line"))
 
 
@@ -383,7 +383,7 @@ def _said(facts: document.Facts, part: str, **values: Any) -> list[str]:
 
 
 def data_words(facts: document.Facts) -> list[Pair]:
-    """When, and with what: for the head of the document."""
+    """Dates and versions, for the head of the document."""
     raters = facts.raters
     pairs = [("Techniques", ", ".join(facts.techniques)), ("Models", ", ".join(model.name for model in facts.models))]
     days = raters.first_day if raters.first_day == raters.last_day else f"{raters.first_day} to {raters.last_day}"
@@ -391,7 +391,7 @@ def data_words(facts: document.Facts) -> list[Pair]:
 
 
 def facts_tables(facts: document.Facts) -> list[DataTable]:
-    """Set-up: what was collected, what was rated on scales, and the models."""
+    """Tables of the set-up: the data, the scales, and the models."""
     designs = listed_table(
         "setup_designs",
         [
@@ -424,7 +424,7 @@ def facts_tables(facts: document.Facts) -> list[DataTable]:
 
 
 def excluded_table(excluded: document.Excluded) -> DataTable:
-    """What each check found, and what was left out by all of them together."""
+    """The findings of each check, and the data left out by all of them together."""
     judged = excluded.judgements_total > 0
     live = {"dialogues_failed", "dialogues_removed", "turns_removed"}
     hidden = {"judgements_removed"} if not judged else set() if excluded.dialogues_total > 0 else live

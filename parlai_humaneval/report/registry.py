@@ -44,7 +44,7 @@ _ADDED: dict[str, Analysis] = {}
 
 
 def register_section(key: str, module: str) -> None:
-    """Add a section of your own, which stands after all others; its module is loaded when a report is made.
+    """Add a custom section after all others; its module is loaded when a report is made.
 
     ``key``: of the report's JSON. ``module``: its full name; it has a function under
     :func:`parlai_humaneval.report.analysis.analysis` for this key, or a ``build(tables, options)`` that returns a
@@ -65,7 +65,7 @@ def add_analysis(key: str, added: Analysis) -> None:
 
 
 def sections(tables: Tables, options: Options | None = None) -> dict[str, Section]:
-    """Key → section, of all that the tables give; what fails is a section with a remark that says so. Raises
+    """Key → section, for everything in the tables; a failed analysis becomes a section with a remark. Raises
     TableError: a table cannot be used; the message says why; PluginError: a package that adds sections cannot be
     loaded."""
     from parlai_humaneval.report.section import Options as Defaults
@@ -86,7 +86,7 @@ def _builtin(key: str) -> Analysis:
 
 
 def first_table(key: str, held: Collection[str] = ()) -> str:
-    """The table that a section needs first of those ``held``, of which its rows are made; "" where it needs none."""
+    """The first of the tables ``held`` that a section needs, the source of its rows; "" if it needs none."""
     needs = SECTIONS.get(key) or (_ADDED[key].needs if key in _ADDED else ())
     tables = [need.partition(".")[0] for need in needs]
     return next((table for table in tables if table in held), next(iter(tables), ""))

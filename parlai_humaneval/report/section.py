@@ -83,7 +83,7 @@ class ModelLine(Part):
 
 
 class PairLine(Part):
-    """Two models of a summary: which of them is ahead, and what the paper's test and the clustered one say.
+    """Two models of a summary: the leader, and the results of the paper's test and the clustered one.
 
     ``first`` is ahead of ``second`` by ``gap`` (``share``: in percentage points), or equal. ``superiority``: how often it
     does better, ties counting half: the one effect size that all techniques have. ``p_paper``: of the paper's test, which
@@ -138,7 +138,7 @@ class PairLine(Part):
         ``superiority``: of a over b. ``fewer_is_better``: the model with the lower value is ahead.
         """
         gap, low, high = clustered.estimate, clustered.ci_low, clustered.ci_high
-        # Of two strengths one of which has no bound it is only known who was chosen more often.
+        # If one of two strengths is unbounded, only the more frequently chosen model is known.
         ahead = clustered.details.get(LEAD) if gap is None else gap
         ahead = None if ahead is None else float(ahead) * (-1 if fewer_is_better else 1)
         if ahead is not None and ahead < 0:
@@ -209,7 +209,7 @@ class DecidedRule(Part):
 
 
 class Summary(Part):
-    """What a section answers about one technique, setting, metric and question, for a report that begins with that.
+    """A section's answer about one technique, setting, metric and question, for the beginning of a report.
 
     ``what``: what the values are, as the label of an axis. ``verdict``: the answer in one sentence. ``pairs``: the
     largest gap first, with intervals of coverage ``level``. ``paper``: the answer as a paper has it, where that is more
@@ -258,7 +258,7 @@ OfDecided = Literal["", "some", "all"]
 
 
 class SectionLeftOut(Part):
-    """Workers whom a section leaves out by a check of its own, although their answers are in the tables.
+    """Workers whom a section excludes by its own check, although their answers are in the tables.
 
     ``section``: its title; ``why``: what they did, after “who”; ``of``: as many workers were checked.
     """
@@ -297,15 +297,15 @@ class Section(Part):
         return []
 
     def figures(self) -> list[Figure]:
-        """The figures; none where there is nothing to draw."""
+        """The figures, if there is anything to draw."""
         return []
 
     def methods(self) -> list[Method]:
-        """How its numbers were made."""
+        """The methods behind its numbers."""
         return []
 
     def left_out(self) -> SectionLeftOut | None:
-        """Workers whom the section leaves out by a check of its own; None: it counts all."""
+        """Workers whom the section excludes by its own check; None: it counts all."""
         return None
 
     def summary(self) -> list[Summary]:
@@ -320,11 +320,11 @@ class Section(Part):
         return [answer.design for answer in self.summary()]
 
     def labels(self) -> Mapping[tuple[str, str, str], str]:
-        """Technique, setting and metric → what other sections have to say first of their answers to that; mostly nothing."""
+        """Technique, setting and metric → a label for other sections' answers to the same; usually none."""
         return {}
 
     def in_short(self) -> list[str]:
-        """What a reader of the summary must know of a section that answers no question; most have nothing."""
+        """Lines for the summary from a section that answers no question; usually none."""
         return []
 
 
@@ -373,7 +373,7 @@ def say(template: str, part: str, /, **facts: Any) -> list[str]:
 
 
 def sentence(template: str, part: str, /, **facts: Any) -> str:
-    """The same, one after the other."""
+    """The sentences of :func:`say`, joined."""
     return " ".join(say(template, part, **facts))
 
 

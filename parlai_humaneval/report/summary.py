@@ -207,7 +207,7 @@ def pairs_table(answer: Summary) -> views.DataTable:
         "superiority_low": ("from, superiority", "share"),
         "superiority_high": ("to, superiority", "share"),
     }
-    # Of direct meetings, and so no effect size of a gap that other models have a part in; and no p where none decides.
+    # Only direct meetings count, so a gap that involves other models has no effect size; no p where none decides.
     unmet = dict.fromkeys(("superiority", "superiority_low", "superiority_high"))
     untested = {"p_paper": None}
     rows: list[dict[str, views.Cell]] = [

@@ -304,7 +304,7 @@ class DialogueRecord(RatedRecord):
         return [turn for turn in self.turns if turn.complete]
 
 
-HUMAN = "human"  # stands for a person among the names of models
+HUMAN = "human"  # represents a person among the names of models
 
 Kind = Literal["human_bot", "self_chat", "bot_bot", "human_human"]
 

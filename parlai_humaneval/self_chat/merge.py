@@ -223,7 +223,7 @@ def _write(out: Path, parts: Sequence[_Part]) -> dialogue_files.GeneratedFile:
         "identity": first.identity,
         "runs": sorted(runs, key=lambda run: str(run["date"])),
     }
-    path.unlink(missing_ok=True)  # dialogues never stand beside what was said of others
+    path.unlink(missing_ok=True)  # never leave dialogues next to the metadata of others
     told = json.dumps(metadata, ensure_ascii=False, indent=1) + "\n"
     dialogue_files.write_whole(path.with_name(f"{path.stem}.metadata"), told)
     dialogue_files.write_whole(path, _joined(parts))

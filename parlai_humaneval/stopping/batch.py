@@ -72,9 +72,9 @@ ALL_DIRECTIONS = 0.25
 
 
 def along_paths(now: Floats, better: Flags, pairs: Pairs) -> Floats:
-    """Studies × 2 × pairs; what bets on neighbors have at least against each claim, in whatever order the models stand.
-    ``now``: of the same shape; e-values that the first model of a pair is better, and that the second is. ``better``: see
-    :class:`Decisions`.
+    """Studies × 2 × pairs; the least evidence of bets on neighbors against each claim, over all orders of the models.
+    ``now``: of the same shape; e-values that the first model of a pair is better, and that the second is. ``better``:
+    see :class:`Decisions`.
 
     Somebody who knew the order could split a capital over its K − 1 neighbors, and bet on each that the lower one is
     better. If model j is the higher one, but i was called the better, the bets on the path from j down to i have paid at
@@ -96,7 +96,7 @@ def along_paths(now: Floats, better: Flags, pairs: Pairs) -> Floats:
 
 
 def rivals_apart(apart: Flags, rivals: Rivals) -> Ints:
-    """Studies × pairs; how many rivals of each pair may be ``apart`` (studies × pairs) at once."""
+    """Studies × pairs; the number of rivals of each pair that may be ``apart`` (studies × pairs) at once."""
     through = (apart[:, rivals.through[0]] | apart[:, rivals.through[1]]).sum(axis=2)
     return np.asarray(through + np.minimum(apart[:, rivals.elsewhere].sum(axis=2), rivals.most), dtype=np.int64)
 
@@ -126,7 +126,7 @@ def _meets(asked: Flags, pairs: Pairs) -> Floats:
 
 
 def any_of_each(flags: Flags) -> Flags:
-    """Rows; whether any flag of the row is set. ``any`` takes four times as long where rows are short."""
+    """Rows; whether any flag of the row is set. ``any`` takes four times as long for short rows."""
     return np.asarray(flags.view(np.uint8) @ np.ones(flags.shape[1], dtype=np.int16) > 0)
 
 
@@ -371,7 +371,7 @@ _NOTHING = {
 
 
 class Studies:
-    """Evidence, decisions, and those who came and are not folded in. ``arrived``: studies; workers who came.
+    """Evidence, decisions, and the workers who came and are not folded in. ``arrived``: studies; workers who came.
     ``folded``: studies; of those, the first so many are folded in. ``ended``: studies × workers; when each of them was
     through, infinite of those who are not. ``dropped``: studies; so many of the first workers are folded in and no
     longer held. ``together``: pairs are called equal together, and ``paths``: all orders decide who is better (see
@@ -403,7 +403,7 @@ class Studies:
 
     @property
     def count(self) -> int:
-        """Studies that there are."""
+        """Number of studies."""
         return len(self.arrived)
 
     def take(self, rows: Ints | Flags) -> None:
@@ -436,8 +436,7 @@ class Studies:
         self._due[rows, numbers - self.dropped[rows]] = due
 
     def predict(self, rows: Ints, numbers: Ints, predicted: Floats) -> None:
-        """Note by how much a judge had put the first model above its mean, in what workers are shown: studies ×
-        dialogues."""
+        """Note how far above its mean a judge rated the first model in the workers' dialogues: studies × dialogues."""
         self._predicted[rows, numbers - self.dropped[rows], : predicted.shape[1]] = predicted
 
     def answer(self, rows: Ints, numbers: Ints, shares: Floats, done: Floats | None = None) -> None:
@@ -470,7 +469,7 @@ class Studies:
         self.end(rows, numbers, ended)
 
     def ready(self, rows: Ints, now: Floats) -> Flags:
-        """In which of the studies ``rows`` somebody is next to be folded in."""
+        """The studies of ``rows`` in which a worker is ready to be folded in."""
         ready = (self.folded[rows] < self.arrived[rows]) & self.decisions.going[rows]
         waiting = rows[ready]
         held = self.folded[waiting] - self.dropped[waiting]
@@ -492,19 +491,19 @@ class Studies:
         return times
 
     def of_worker(self, rows: Ints, numbers: Ints) -> tuple[Ints, Floats, Floats]:
-        """What workers who are held were shown, and what they answered: studies × dialogues (see :meth:`answer`)."""
+        """The dialogues and answers of held workers: studies × dialogues (see :meth:`answer`)."""
         held = numbers - self.dropped[rows]
         return self._shown[rows, held], self._shares[rows, held], self._done[rows, held]
 
     def fold(self, rows: Ints, numbers: Ints) -> None:
-        """Fold these workers into their studies, and decide what can be."""
+        """Fold these workers into their studies, and make the decisions that are possible."""
         held, (shown, shares, done) = numbers - self.dropped[rows], self.of_worker(rows, numbers)
         predicted = self._predicted[rows, held] if self.evidence.judged else None
         self.evidence.fold(rows, shown, shares, self._likely[rows, held], done, predicted)
         self.decisions.look(rows, self.evidence)
 
     def drop_folded(self) -> None:
-        """Hold no longer who is folded in: long simulations would fill the memory."""
+        """Drop the workers who are folded in: long simulations would fill the memory."""
         gone, width = self.folded - self.dropped, int((self.arrived - self.folded).max(initial=0))
         rows, held = np.arange(self.count)[:, None], gone[:, None] + np.arange(width)
         is_held = held < (self.arrived - self.dropped)[:, None]
@@ -526,11 +525,11 @@ class Studies:
         return means, terms[judged], shown[judged].sum(axis=1).astype(float)
 
     def dialogues_of(self, row: int, pair: int) -> int:
-        """Dialogues of a study's pair of which anything is folded in; only of workers who are held."""
+        """Dialogues of a study's pair with any part folded in; only for held workers."""
         folded = int(self.folded[row] - self.dropped[row])
         answered = ~np.isnan(self._shares[row, :folded]) & (self._shown[row, :folded] == pair)
         return int(answered.sum())
 
     def contradicted(self) -> Flags:
-        """Studies × pairs; where what was learnt contradicts itself (see :func:`contradictions`)."""
+        """Studies × pairs; where the evidence contradicts itself (see :func:`contradictions`)."""
         return contradictions(self.evidence, self.decisions.better, self.rule.alpha)

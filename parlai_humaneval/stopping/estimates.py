@@ -27,12 +27,12 @@ MANY_TIMED_OUT = 0.03  # From this share on, those who ran out of time may make 
 MANY_LEFT = 0.1  # From so many dialogues (workers) for each worker on, those who leave are warned of
 FINE = 12  # Turns by which simulations have a variance that is less than that of single verdicts
 SPREADS_OF_RATINGS = np.arange(0.02, 0.51, 0.02)  # Standard deviations, as parts of the scale
-MOST_ALIKE = 0.8  # Of turns of one worker, in simulations: whoever came
+MOST_ALIKE = 0.8  # for turns of one worker, in simulations, whatever the data
 
 
 def pair_status(studies: Studies, pair: int) -> PairStatus:
-    """What is decided of a pair of the first study, and what dialogues of the two alone say. The interval holds all
-    that an interval by either filling holds (see :class:`.Evidence`)."""
+    """The decision about a pair of the first study, and the evidence of dialogues with these two alone. The interval
+    holds all that an interval by either filling holds (see :class:`.Evidence`)."""
     rule, decisions = studies.rule, studies.decisions
     i, j = int(decisions.pairs.first[pair]), int(decisions.pairs.second[pair])
     better, equal = decisions.better[0], bool(decisions.equal[0, pair])
@@ -60,7 +60,7 @@ def pair_status(studies: Studies, pair: int) -> PairStatus:
 
 
 def warnings(studies: Studies, *, timed_out: int, cut_off: int, unheard: int) -> tuple[str, ...]:
-    """What speaks against trusting the first study: pairs that contradict each other, and who left or was too slow.
+    """Reasons to doubt the first study: pairs that contradict each other, and workers who left or were too slow.
     ``cut_off``: dialogues that were left in the middle; ``unheard``: workers who left before they had chosen anything.
     """
     models, pairs, words = studies.rule.models, studies.evidence.pairs, WORDS["warnings"]

@@ -18,7 +18,7 @@ class _Record(BaseModel):
 
 
 class Outcome(_Record):
-    """What was chosen in one dialogue, or in one comparison of finished ones. ``picks``: turns in which each model was
+    """The choices in a dialogue, or in a comparison of finished dialogues. ``picks``: turns in which each model was
     chosen, in the order of the dialogue's models; where several may be chosen at a turn, or none, they need not add up
     to the ``turns`` that were answered (1 for one verdict). Of a model that is rated by itself: the points that it was
     given, of as many as the scales have."""
@@ -37,12 +37,12 @@ class Outcome(_Record):
         return self
 
     def share(self, first: int, second: int) -> float:
-        """What the one model won against the other, ties counting half."""
+        """The share of turns that one model won against the other, ties counting half."""
         return (1 + (self.picks[first] - self.picks[second]) / self.turns) / 2
 
     @property
     def rating(self) -> float:
-        """Where a single model stands on its scale: from 0 to 1."""
+        """The rating of a single model, as a share of its scale."""
         return self.picks[0] / self.turns
 
 
@@ -67,7 +67,7 @@ class Began(_Record):
 
 
 class Extended(_Record):
-    """Its cap was raised. That may be done at any time: no error rate rests on the cap."""
+    """The cap was raised. This is allowed at any time: no error rate depends on the cap."""
 
     event: Literal["extended"] = "extended"
     at: float
@@ -138,7 +138,7 @@ class Left(_Record):
 
 
 class Returned(_Record):
-    """A worker who had left came back before they were folded in, and goes on."""
+    """A worker who had left came back before they were folded in, and continues."""
 
     event: Literal["returned"] = "returned"
     at: float
@@ -146,14 +146,14 @@ class Returned(_Record):
 
 
 class Looked(_Record):
-    """Time passed, so that somebody may have run out of it."""
+    """Time passed, so workers may have run out of it."""
 
     event: Literal["looked"] = "looked"
     at: float
 
 
 class Folded(_Record):
-    """A worker became evidence, with so many dialogues."""
+    """A worker's dialogues became evidence."""
 
     event: Literal["folded"] = "folded"
     worker: str
@@ -174,7 +174,7 @@ class Claimed(_Record):
     dialogues: int
 
     def is_again(self, before: object) -> bool:
-        """Whether it is the same claim as ``before``: processors and libraries differ in the last digits of evidence."""
+        """Whether the claim equals ``before``: the last digits of evidence depend on processors and libraries."""
         if not isinstance(before, Claimed) or self.e_value is None or before.e_value is None:
             return self == before
         return self.model_copy(update={"e_value": before.e_value}) == before and math.isclose(
@@ -183,7 +183,7 @@ class Claimed(_Record):
 
 
 class Ended(_Record):
-    """Nobody else is needed: every pair is decided, or the cap is reached."""
+    """The study ended: every pair is decided, or the cap is reached."""
 
     event: Literal["ended"] = "ended"
     at: float
@@ -203,7 +203,7 @@ def log_rows(events: Sequence[Event]) -> list[dict[str, Any]]:
 
 
 def read_log(rows: Iterable[dict[str, Any]]) -> list[Event]:
-    """The events of such rows; raises ValueError where one is none."""
+    """The events of such rows; raises ValueError for a row that is not an event."""
     return _EVENTS.validate_python(list(rows))
 
 
@@ -239,12 +239,12 @@ class PairStatus(BaseModel, frozen=True):
 
     @property
     def estimate(self) -> float | None:
-        """The share, as it is reported after stopping: see :func:`estimated_share`."""
+        """The share to report after stopping: see :func:`estimated_share`."""
         return None if self.share is None else estimated_share(self.share, self.low, self.high)
 
     @property
     def claim(self) -> str:
-        """What is decided of the two, such as “A > B” or “A ≈ B”; empty while they are open."""
+        """The decision about the two, such as “A > B” or “A ≈ B”; empty while they are open."""
         if self.decided is None:
             return ""
         if self.decided == "equal":
@@ -267,7 +267,7 @@ class JudgeHelp(BaseModel, frozen=True):
 
     @property
     def said(self) -> str:
-        """What it adds, in words."""
+        """The judge's contribution, in words."""
         name = self.plain_name
         if not self.weight:
             return f"no help from {name} so far"
@@ -320,7 +320,7 @@ class StoppingStatus(BaseModel, frozen=True):
 
     @property
     def next_step(self) -> str:
-        """What can be done where the study ended with pairs open; else empty."""
+        """The next step if the study ended with pairs open; otherwise empty."""
         again = "To continue where it stopped, launch the study again with a higher max_dialogues"
         return f"{again}. A higher cap does not change any error rate." if self.ended == "cap" else ""
 

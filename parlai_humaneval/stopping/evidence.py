@@ -163,7 +163,8 @@ class Evidence:
 
     @property
     def pooled(self) -> Floats:
-        """What decides who is better: with dialogues of one of the two with a third, where these count."""
+        """The evidence on the better model, including dialogues of one of the two with a third model, if these
+        count."""
         return self.of("pooled" if self.is_pooled else "direct")
 
     @property
@@ -183,20 +184,20 @@ class Evidence:
 
     @property
     def least_alone(self) -> Floats:
-        """Studies × pairs; the lower side of what evidence of equality from direct dialogues is worth now."""
+        """Studies × pairs; the lower side of the current evidence of equality from direct dialogues."""
         return np.asarray(np.minimum(*self._now[-1]))
 
     @property
     def order_now(self) -> Floats:
-        """Studies × 2 × pairs; what the evidence of :attr:`pooled` is worth now."""
+        """Studies × 2 × pairs; the current evidence of :attr:`pooled`."""
         return np.moveaxis(self._now[self._bets.kinds.index("pooled" if self.is_pooled else "direct")], 1, 0)
 
     def of(self, kind: str) -> Floats:
-        """See above; unless evidence is pooled, there is that of direct dialogues alone."""
+        """See above; unless evidence is pooled, only direct dialogues count."""
         return np.moveaxis(self._best[self._bets.kinds.index(kind)], 1, 0)
 
     def only_decide(self) -> None:
-        """Hold no bets but those that decide: the others only serve to notice that evidence contradicts itself."""
+        """Hold only the deciding bets: the others only detect evidence that contradicts itself."""
         kept = "pooled" if self.is_pooled else "direct"
         held, self._bets = self._bets, _BetsOf(self.margin, (kept,), self._bets.kinds[self._bets.order :])
         at = [held.kinds.index(kind) for kind in self._bets.kinds]
@@ -204,15 +205,15 @@ class Evidence:
         self._capital = self._capital[np.concatenate([np.flatnonzero(held.of == kind) for kind in at])]
 
     def variance(self, rows: Ints) -> Floats:
-        """Mean square of what the share of a dialogue's turns that is won is away from one half, as far as is known."""
+        """Mean squared distance of a dialogue's share of won turns from one half, as far as it is known."""
         return np.asarray(self._variances(rows)[0], dtype=float)
 
     def weight(self, rows: Ints) -> Floats:
-        """How much of a judge's prediction is taken off what the next worker says; see :func:`prediction_weight`."""
+        """The weight of a judge's prediction for the next worker; see :func:`prediction_weight`."""
         return sequential.prediction_weight(self._together[rows], self._predicted[rows], self.variance(rows))
 
     def help_of_judge(self, rows: Ints) -> tuple[Floats, Floats]:
-        """That weight, and how many dialogues without the judge one with it has been worth so far."""
+        """The weight, and the number of dialogues without the judge that one with it has been worth so far."""
         weight, left = self.weight(rows), self._squares[0, rows]
         saved = np.maximum(2 * weight * self._together[rows] - weight**2 * self._predicted[rows], 0.0)
         return weight, 1 + np.divide(saved, left, out=np.zeros_like(saved), where=left > 0)

@@ -34,7 +34,7 @@ _NOTES: Mapping[str, str] = WORDS["replayed"]
 
 
 class ReplayedPair(BaseModel, frozen=True):
-    """Two models: what would have been decided (None: nothing, with all the data), after so many of all dialogues."""
+    """Two models: the decision (None: none, with all the data), and the number of all dialogues before it."""
 
     first: str
     second: str
@@ -43,12 +43,12 @@ class ReplayedPair(BaseModel, frozen=True):
 
 
 class Replay(BaseModel, frozen=True):
-    """What a stopping rule would have made of one technique, setting, metric and kind of data. ``needed``: dialogues
-    (or comparisons, or judged segments) that were used until all was decided, or to the end. ``passed_over``: of pairs
-    that were decided by then. ``dialogues``, ``workers``: in the data. ``workers_needed``: workers who had come when
-    all was decided. ``answer``: what would have been decided, in words. ``shuffles``: replays with the workers in
-    another order, in a share ``shuffled_decided`` of which all was decided; ``shuffled_share``: the mean share of the
-    data that they needed, ``shuffled_low`` and ``shuffled_high``: between which four in five lie."""
+    """The outcome of a stopping rule for one technique, setting, metric and kind of data. ``needed``: dialogues (or
+    comparisons, or judged segments) that were used until all was decided, or to the end. ``passed_over``: of pairs that
+    were decided by then. ``dialogues``, ``workers``: in the data. ``workers_needed``: workers who had come when all was
+    decided. ``answer``: what would have been decided, in words. ``shuffles``: replays with the workers in another
+    order, in a share ``shuffled_decided`` of which all was decided; ``shuffled_share``: the mean share of the data that
+    they needed, ``shuffled_low`` and ``shuffled_high``: between which four in five lie."""
 
     technique: str
     setting: str
@@ -113,7 +113,7 @@ def replay_sequential(
     shuffles: int = SHUFFLES,
     seed: int = 0,
 ) -> list[Replay]:
-    """Replay collected data as a study that stops when every two models are decided; one result a kind of data.
+    """Replay collected data as a study that stops when every pair is decided; one result per kind of data.
 
     Workers are folded in once each, in the order in which they came. From the data of a worker, only dialogues of pairs
     count that were open when they came. Dialogues that were left in the middle count as far as they went (see
@@ -172,7 +172,7 @@ def _replayed(
     seed: int,
 ) -> Replay:
     total, pairs = int(material.sizes.sum()), pairs_of(len(material.models))
-    # Of each row, its worker's number in the order in which they came, which is that of the rows where some time is missing.
+    # For each row, its worker's number in the order of arrival, or of the rows if a time is missing.
     order = list(dict.fromkeys(map(str, material.workers)))
     by_rows = any(worker not in began for worker in order)
     order = order if by_rows else sorted(order, key=lambda worker: began[worker])
@@ -406,7 +406,7 @@ def _of_ratings(tables: Tables, began: Mapping[str, int]) -> Iterator[_Material]
             if arrived.all():
                 shares = shares.iloc[np.argsort(arrived, kind="stable")]
             place = shares.groupby("model").cumcount()
-            # Each unit goes by the name of one of its workers, who says when it came.
+            # Each unit is named after one of its workers, whose arrival it takes.
             shares = shares.assign(worker_id=shares.groupby(place)["worker_id"].transform("last"))
         means = shares.pivot_table(index="worker_id", columns="model", values="rating", aggfunc="mean", sort=True)
         means = means.reindex(shares["worker_id"].unique())

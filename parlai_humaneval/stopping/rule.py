@@ -20,7 +20,7 @@ further apart do not add up: of six models in steps of .5, two were called equal
 
 
 def checked_margin(margin: float) -> float:
-    """The margin, if it is one. Raises ValueError."""
+    """Return a valid margin. Raises ValueError."""
     if 0 < margin < 1:
         return margin
     what = f"{margin:g} is not a valid margin for counting two models as equal"
@@ -34,7 +34,7 @@ def checked_margin(margin: float) -> float:
 
 
 def checked_risk(risk: float) -> float:
-    """The rate of false claims, if it is one. Raises ValueError."""
+    """Return a valid rate of false claims. Raises ValueError."""
     if 0 < risk <= MOST_RISK:
         return risk
     raise InvalidValue(
@@ -148,7 +148,7 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
         return self.evidence == "pooled" and self.transitive and self.shown == "pairs" and len(self.models) > 2
 
     def refuse_change(self, other: StoppingRule) -> None:
-        """Raise where another rule is given in mid-study. A higher cap is none: no error rate rests on the cap. Raises
+        """Refuse another rule in mid-study. A higher cap is allowed: no error rate depends on the cap. Raises
         RuleChanged."""
         cap = other.max_dialogues < self.max_dialogues
         names = [name for name in type(self).model_fields if cap or name != "max_dialogues"]
@@ -163,7 +163,7 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
 
 
 def stopping_rule(**given: Any) -> StoppingRule:
-    """The rule of what is given; what is wrong with it in words. Raises ValueError."""
+    """Make the rule from these values. Raises ValueError, with the fault in words."""
     try:
         return StoppingRule(**given)
     except ValidationError as error:
@@ -180,7 +180,7 @@ def _usual_evidence(margin: object) -> Literal["pooled", "direct"]:
 
 @dataclass(frozen=True)
 class Change:
-    """What differs between the rule with which a study began and another one."""
+    """A difference between the rule with which a study began and another one."""
 
     name: str
     before: Any
@@ -199,7 +199,7 @@ def _as_typed(value: Any) -> str:
 
 
 def why_refused(changes: Sequence[Change]) -> str:
-    """Why no study can go on with such changes, and which they are."""
+    """The reason why a study cannot continue with such changes, and the changes."""
     said = ", ".join(map(str, changes))
     if all(change.name == "max_dialogues" for change in changes):
         return f"the cap of a study can only be raised: {said}"
@@ -207,7 +207,7 @@ def why_refused(changes: Sequence[Change]) -> str:
 
 
 class RuleChanged(HumanevalError, ValueError):
-    """A study was to go on with another rule than that with which it began; ``changes`` says in what it differs."""
+    """A study cannot continue with a rule other than its first; ``changes`` lists the differences."""
 
     def __init__(self, changes: tuple[Change, ...]) -> None:
         super().__init__(why_refused(changes), try_="keep the old value, or begin a new study under another task name")

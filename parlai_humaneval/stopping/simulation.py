@@ -28,17 +28,17 @@ _HELD = 64  # With more workers in memory, those who are evidence already are dr
 
 @dataclass(frozen=True)
 class Crowd:
-    """How raters are, who come one after the other. ``turns``: of a dialogue; one of two models wins each turn, unless
-    it is a tie. ``icc``: how alike the turns are that a worker judges of one pair. Workers like models: workers who
-    prefer A to B and B to C more than others do also prefer A to C. ``dialogues``: of a worker, as a mean.
-    ``heavy_tail``: standard deviation of the logarithm of that number; 0: all give equally many. ``most``: the largest
-    number of dialogues of a worker. ``leave``: chance of leaving, before each dialogue but the first. ``quit``: chance
-    of leaving before each turn but the very first one. ``quit_by_taste``: by how much the logarithm of that chance is
-    lower for somebody who likes the first model of the pair more than others do, by one standard deviation.
-    ``quit_by_choice``: by how much it is higher after a turn that the first model won, and lower after one that it
-    lost. ``haste``: by how much faster (in the logarithm of seconds) somebody is who likes the first model more than
-    others do, by one standard deviation. ``in_flight``: raters at a time. ``ties``: share of turns that neither model
-    wins, the same with all raters; they count half for each."""
+    """Raters who come one after the other. ``turns``: of a dialogue; one of two models wins each turn, unless it is a
+    tie. ``icc``: how alike the turns are that a worker judges of one pair. Workers like models: workers who prefer A to
+    B and B to C more than others do also prefer A to C. ``dialogues``: of a worker, as a mean. ``heavy_tail``: standard
+    deviation of the logarithm of that number; 0: all give equally many. ``most``: the largest number of dialogues of a
+    worker. ``leave``: chance of leaving, before each dialogue but the first. ``quit``: chance of leaving before each
+    turn but the very first one. ``quit_by_taste``: by how much the logarithm of that chance is lower for somebody who
+    likes the first model of the pair more than others do, by one standard deviation. ``quit_by_choice``: by how much it
+    is higher after a turn that the first model won, and lower after one that it lost. ``haste``: by how much faster (in
+    the logarithm of seconds) somebody is who likes the first model more than others do, by one standard deviation.
+    ``in_flight``: raters at a time. ``ties``: share of turns that neither model wins, the same with all raters; they
+    count half for each."""
 
     turns: int = 6
     icc: float = 0.05
@@ -62,7 +62,7 @@ class Crowd:
             raise InvalidValue(what, try_="choose a chance of at least 0 and below 1")
 
     def share_variance(self, rate: float = 0.5) -> float:
-        """Variance of the share of turns of a dialogue that is won at this mean rate."""
+        """Variance of the share of a dialogue's turns that is won at this mean rate."""
         return (rate * (1 - rate) - self.ties / 4) * (self.icc + (1 - self.icc) / self.turns)
 
     def design_effect(self) -> float:
@@ -81,7 +81,7 @@ class Crowd:
 
 
 class Raters(Protocol):
-    """Those of one kind of study: a :class:`Crowd` that chooses, or one that scores."""
+    """Raters of one kind of study: a :class:`Crowd` that chooses, or one that scores."""
 
     @property
     def independent(self) -> float: ...
@@ -99,7 +99,7 @@ def win_rates(strengths: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What became of each study: arrays with the studies as first axis. ``dialogues``: that were begun, with those in
+    """The outcome of each study: arrays with the studies as first axis. ``dialogues``: that were begun, with those in
     flight when the answer was reached. ``folded``: of these, the ones that were evidence. ``given``: studies × pairs;
     how many dialogues were begun of each while it was simulated, until it was decided. ``better``, ``equal``: claims,
     as in :class:`~parlai_humaneval.stopping.batch.Decisions`. ``decided``: whether every pair was, below the cap."""
@@ -112,11 +112,11 @@ class Simulated:
     decided: Flags
 
     def among(self, rows: Ints | slice) -> Simulated:
-        """What became of these studies."""
+        """The outcomes of these studies."""
         return Simulated(*(getattr(self, field)[rows] for field in self.__dataclass_fields__))
 
     def false_claims(self, rates: Floats, margin: float) -> Flags:
-        """Studies that call a model better that is not, or two models equal that are a margin or more apart."""
+        """Studies that wrongly call a model better, or two models equal although they are a margin or more apart."""
         pairs = pairs_of(len(rates))
         gap = rates - rates.T
         wrong = (self.better & (gap <= 1e-9)).any(axis=(1, 2))
@@ -187,13 +187,13 @@ class Crowded:
         return done
 
     def advance(self, rows: Ints, now: Floats) -> Flags:
-        """Fold in who is next and has ended, one of each study at most; returns in which nobody else is to be folded in."""
+        """Fold in the next worker who has ended, at most one per study; return the studies with nobody left."""
         self.studies.advance(rows, now, most=1)
         return ~self.studies.ready(rows, now)
 
     def go_on(self) -> None:
-        """Those who are in flight finish, as others do, after a part of the time that it takes; all who came before count
-        as soon as they have their turn."""
+        """Workers in flight finish, as others do, after part of the time; all earlier workers count as soon as it is
+        their turn."""
         studies, slot = self.studies, np.zeros(self.studies.count, dtype=np.int64)
         for place in range(int((studies.arrived - studies.folded).max(initial=0))):
             rows = np.flatnonzero(studies.folded + place < studies.arrived)
@@ -294,7 +294,7 @@ class Crowded:
 
 
 def made_up(rule: StoppingRule, rates: Floats, crowd: Crowd, *, studies: int, seed: int = 0) -> Crowded:
-    """A number of studies that nobody has come to yet."""
+    """Make studies without any workers so far."""
     begun = Studies(rule, studies)
     begun.evidence.only_decide()
     return Crowded(begun, rates, crowd, seed=seed)
@@ -305,7 +305,7 @@ SPREADS, LIKELY = (0.01, 0.1, 0.3, 0.9), (0.6, 0.2, 0.1, 0.1)
 """Standard deviations of a model's strength in log-odds, and how probable each is before anything is known: most models are
 alike, and some far apart. Of two models only the larger ones: with the others, ranges of 80 % held in .60 of studies of two
 that are 20 points apart."""
-ROUNDS = 40  # Of drawing strengths and spreads by turns
+ROUNDS = 40  # rounds of drawing strengths and spreads in turn
 
 
 def forecast(
@@ -418,6 +418,6 @@ class Peek(BaseModel, frozen=True):
 
 
 def first_crossing(shares: Floats, alpha: float) -> tuple[int, Literal["first", "second"]] | None:
-    """After how many workers the two-sided t test first has p < ``alpha``, and who is ahead then; None: never."""
+    """The number of workers at which the two-sided t test first has p < ``alpha``, and the leader then; None: never."""
     look = crossing(mean_p_values(shares - 0.5), alpha, FEWEST).first
     return None if look is None else (look + 1, "first" if np.mean(shares[: look + 1]) > 0.5 else "second")

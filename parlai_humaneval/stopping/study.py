@@ -27,7 +27,7 @@ _ONE = np.zeros(1, dtype=np.int64)  # The row of a live study among the studies
 
 
 class StudyError(HumanevalError, ValueError):
-    """What was asked of the study cannot be."""
+    """A request to the study cannot be met."""
 
 
 class SequentialStudy:
@@ -59,7 +59,7 @@ class SequentialStudy:
 
     @classmethod
     def of(cls, began: events.Began) -> SequentialStudy:
-        """The study that began so, by an earlier version perhaps, and in which nobody has come yet."""
+        """The study of a first event, perhaps of an earlier version, before anybody has come."""
         study = cls.__new__(cls)
         study._begin(began)
         return study
@@ -89,7 +89,8 @@ class SequentialStudy:
 
     @property
     def free(self) -> int:
-        """Dialogues that can be given before the cap; a single one is none where it could be compared with nothing."""
+        """Dialogues that can be given before the cap; a single one does not count if it could be compared with
+        nothing."""
         alone = self.rule.is_apart and self._left == 1 and self._half is None
         return 0 if alone else self._left
 
@@ -217,7 +218,7 @@ class SequentialStudy:
             self._count(came, dialogue, outcome, event.done)
 
     def finish(self, worker: str, outcomes: Sequence[Outcome], *, at: float) -> None:
-        """Note what came of all of a worker's dialogues that were not answered yet."""
+        """Note the outcomes of all of a worker's open dialogues."""
         came = self._came(worker)
         left = [number for number in range(len(came.dialogues)) if number not in came.outcomes]
         if len(outcomes) != len(left):
@@ -229,7 +230,7 @@ class SequentialStudy:
             self.answer(worker, number, outcome, at=at)
 
     def leave(self, worker: str, *, at: float) -> None:
-        """Note that a worker left: what they finished counts, the rest is free for others."""
+        """Note that a worker left: finished dialogues count, the rest is free for others."""
         came = self._came(worker)
         self.look(at=at)
         if not came.is_through and not came.folded:
@@ -239,7 +240,7 @@ class SequentialStudy:
             self._if_through(came.unit)
 
     def come_back(self, worker: str, *, at: float) -> None:
-        """Note that a worker who had left goes on where they were, with as much time as they would have had."""
+        """Note that a worker who had left continues where they were, with the time that was left."""
         came = self._came(worker)
         self.look(at=at)
         if not came.gone or not self.can_return(worker):
@@ -250,7 +251,7 @@ class SequentialStudy:
         self.log.append(events.Returned(at=self.now, worker=worker))
 
     def extend(self, max_dialogues: int, *, at: float) -> None:
-        """Raise the cap, also after it was reached."""
+        """Raise the cap, even after it was reached."""
         if max_dialogues <= self.rule.max_dialogues:
             raise StudyError(f"the cap is {self.rule.max_dialogues} already: a cap of {max_dialogues} is not higher")
         self.look(at=at)
@@ -276,12 +277,12 @@ class SequentialStudy:
         return came is not None and came.gone
 
     def can_return(self, worker: str) -> bool:
-        """Whether what a worker goes on to answer would be evidence: they came, and are not folded in yet."""
+        """Whether a worker's further answers would count: they came, and are not folded in yet."""
         came = self._workers.get(worker)
         return came is not None and self._is_waited_for(came) and came.gone * came.left <= self._left
 
     def went_on_without(self, worker: str) -> bool:
-        """Whether a worker came and did not finish, and nothing that they would answer now can be evidence."""
+        """Whether a worker came and did not finish, and further answers would no longer count."""
         came = self._workers.get(worker)
         return came is not None and came.left > 0 and not self._is_waited_for(came)
 
@@ -293,7 +294,7 @@ class SequentialStudy:
         return self.ended is None and not came.folded and self.now < came.due
 
     def standing(self) -> StoppingStatus:
-        """What is known now: every number may be looked at whenever one likes."""
+        """The current state: every number is valid at all times."""
         rule, evidence = self.rule, self.studies.evidence
         weight, worth = (float(of_one[0]) for of_one in evidence.help_of_judge(_ONE))
         variance = float(evidence.variance(_ONE)[0]) * worth  # a fixed plan has people alone
@@ -335,14 +336,14 @@ class SequentialStudy:
     def forecast(
         self, *, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
     ) -> Forecast:
-        """How many dialogues are to go, by simulation from what is known; without a ``crowd``, workers are as they
-        were."""
+        """Forecast the remaining dialogues by simulation; without a ``crowd``, workers stay as they were."""
         return self.ahead(crowd=crowd, simulations=simulations, seed=seed)()
 
     def ahead(
         self, *, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
     ) -> Callable[[], Forecast]:
-        """What makes the :meth:`forecast` from here, which takes seconds, whatever happens in the study meanwhile."""
+        """A function that makes the :meth:`forecast` from this state, in seconds, whatever happens in the study
+        meanwhile."""
         begun, known = self.answered + self.in_flight, copy.deepcopy(self.studies)
         workers = self._workers.values()
         outcomes = [outcome for came in workers for outcome in came.outcomes.values()]
@@ -363,7 +364,7 @@ class SequentialStudy:
         return strengths_after_stopping(answered, level=1 - self.rule.alpha)
 
     def peeks(self) -> list[Peek]:
-        """What a fixed analysis would have said of each pair by looking after every worker."""
+        """The result of a fixed analysis of each pair, checked after every worker."""
         found = []
         for number, pair in enumerate(self.standing().pairs):
             crossed = first_crossing(self.studies.of_pair(0, number)[0], self.rule.alpha)
@@ -448,7 +449,7 @@ class SequentialStudy:
 
 
 class ReplayError(HumanevalError, ValueError):
-    """A log does not lead to the decisions that it holds."""
+    """A log does not lead to its decisions."""
 
 
 def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: bool = False) -> SequentialStudy:

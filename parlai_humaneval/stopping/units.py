@@ -63,7 +63,7 @@ class Unit:
         return through and (not self.not_given or any(came.gone for came in self.workers))
 
     def count(self, dialogue: int, outcome: Outcome, done: float) -> None:
-        """Note what a dialogue of the unit's only worker tells of the models in it."""
+        """Note the evidence of a dialogue by the unit's only worker."""
         pairs = combinations(range(len(self.groups[dialogue])), 2)
         self.shares[self.columns_of(dialogue)] = [outcome.share(i, j) for i, j in pairs]
         self.done[self.columns_of(dialogue)] = done
@@ -76,7 +76,7 @@ class Unit:
         return slice(before, before + of_it)
 
     def rate(self, model: str, outcome: Outcome) -> None:
-        """Note how a model was rated, and what that tells of it and of those that were rated before."""
+        """Note a model's rating, and compare it with the earlier ratings."""
         self.ratings[model] = outcome.rating
         for column, (first, second) in enumerate(self.columns):
             if model in (first, second) and {first, second} <= self.ratings.keys():
@@ -144,7 +144,7 @@ def drawn(
 
 
 def begun(rule: StoppingRule, number: int, groups: tuple[Models, ...]) -> Unit:
-    """The unit of these dialogues, of which nothing is known yet."""
+    """The unit of these dialogues, without any answers."""
     if rule.is_apart:
         rated = sorted((model for (model,) in groups), key=rule.models.index)
         columns = list(combinations(rated, 2))
@@ -181,7 +181,7 @@ class Scores:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of a rating, where it is compared with another one."""
+        """Standard deviation of a rating in a comparison with another one."""
         return math.hypot(self.within, self.between) if self.at_once == 1 else self.within
 
     def drawn(self, levels: Floats, rng: np.random.Generator) -> Floats:
@@ -195,11 +195,11 @@ class Scores:
         return np.asarray(rng.multinomial(self.turns, chances / chances.sum(axis=1, keepdims=True)) / self.turns)
 
     def share(self, difference: Floats) -> Floats:
-        """What the first of two models wins whose scores differ so much."""
+        """The first model's share of wins, given the difference of two scores."""
         return share_of_ratings(difference) if self.within else np.asarray((1 + difference) / 2)
 
     def share_variance(self) -> float:
-        """Variance of what one of two equal models wins."""
+        """Variance of the share of wins of one of two equal models."""
         if self.within:
             return float(self.share(math.sqrt(2) * self.spread * _GRID).var())
         alike = self.icc + (1 - self.icc) / self.turns
@@ -231,7 +231,7 @@ class Scores:
 
 
 class Scored(Crowded):
-    """Studies with raters before each who score models. ``levels``: studies × models; mean scores."""
+    """Studies with raters who score models. ``levels``: studies × models; mean scores."""
 
     def __init__(
         self, studies: Studies, levels: Floats, scores: Scores, *, begun: int | Ints = 0, seed: int = 0

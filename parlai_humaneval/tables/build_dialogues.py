@@ -72,7 +72,7 @@ def copied(source: object, *names: str) -> Row:
 
 
 def shown_columns(candidate: Candidate) -> Row:
-    """How a reply was shown, where that is more than a field of its own."""
+    """Columns on how a reply was shown that need more than a field of the reply."""
     earlier = [reply.model_dump() for reply in candidate.asked_again]
     told = candidate.info and candidate.info.thoughts
     return {
@@ -85,7 +85,7 @@ def shown_columns(candidate: Candidate) -> Row:
 
 
 def usage_columns(candidates: Sequence[Candidate]) -> Row:
-    """Tokens and money of all these replies, as far as servers told; None where none did. Costs in several currencies
+    """Tokens and cost of all these replies, as reported by servers; None without reports. Costs in several currencies
     have no sum."""
     infos = [candidate.info for candidate in candidates if candidate.info is not None]
     prompt = [info.prompt_tokens for info in infos if info.prompt_tokens is not None]
@@ -128,7 +128,7 @@ def turn_rows(record: DialogueRecord) -> Iterator[Row]:
 
 
 def tick_problems(criteria: Sequence[CriterionRecord]) -> str:
-    """Names of those that a good reply does not get, joined by ;."""
+    """Names of the ticks that mark problems, joined by ;."""
     return ";".join(one.name for one in criteria if one.reversed or is_problem(one.name))
 
 
@@ -180,7 +180,7 @@ def comparison_rows(record: DialogueRecord) -> Iterator[Row]:
     same = {"dialogue_a": record.dialogue_id, "dialogue_b": record.dialogue_id}
     for turn in record.complete_turns:
         shown = sorted((c for c in turn.candidates if not c.failed), key=lambda candidate: candidate.model)
-        # A model against itself has no winner; its turns stand in `turns` only. So do turns in which none is chosen from.
+        # A model against itself has no winner, so its turns are only in `turns`. So are turns without a choice.
         if not turn.offers_choice or len({c.model for c in shown}) < len(shown):
             continue
         for first, second in combinations(shown, 2):

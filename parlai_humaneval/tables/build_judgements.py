@@ -16,7 +16,7 @@ from parlai_humaneval.tables import build_dialogues
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import FEATURES, TIE
 
-SIDES = {"first": 1, "second": 2}  # Option of a question on two dialogues → the position that it stands for
+SIDES = {"first": 1, "second": 2}  # option of a question on two dialogues → its position
 
 SIGN_OF_FIRST = {"first": 1, "same": 0, "second": -1}
 """Option of a question on two speakers → how the one who speaks first did against the other."""
@@ -179,7 +179,7 @@ def ranking_rows(record: records.JudgementRecord) -> Iterator[Row]:
         best = min(places.values(), default=0)
         for a, b in combinations(ranked, 2):
             rank_a, rank_b = places[a.candidate_id], places[b.candidate_id]
-            # Who of the two was chosen where the other was not; nothing where the dialogue's own rater was not asked.
+            # The chosen one of the two, if the other was not; empty if the dialogue's own rater was not asked.
             picked = [one.model for one in (a, b) if turn.picks(one)]
             yield build_dialogues.comparison_row(
                 record,

@@ -113,7 +113,7 @@ class ComparisonGroup:
 
     @property
     def family(self) -> tuple[str, str, str]:
-        """What is corrected for together."""
+        """The family for corrections."""
         return self.technique, self.setting, self.metric
 
     def only(self, keep: Flags) -> ComparisonGroup:
@@ -167,7 +167,7 @@ def spread(table: Floats, own: Sequence[str], names: Sequence[str]) -> Floats:
 
 
 def choice_groups(tables: Tables) -> list[ComparisonGroup]:
-    """What was chosen of several replies, and which single replies were found good; reads ``turns``, ``dialogues``.
+    """Choices among several replies, and judgements of single replies; reads ``turns``, ``dialogues``.
 
     Sorted by technique, setting and metric, then those with most dialogues first, then models. A turn counts when its
     dialogue was finished and it was answered: as its column ``complete`` says. Tables from elsewhere lack it: there a
@@ -186,7 +186,7 @@ def choice_groups(tables: Tables) -> list[ComparisonGroup]:
 
 
 def of_own_rater(turns: pd.DataFrame) -> Flags:
-    """Turns as the raters who held the dialogue answered them; raters who read it again do not count here."""
+    """Turns as answered by the dialogue's own rater; raters who read it again do not count here."""
     again = turns["technique"].isin(with_trait("read_again"))
     return (turns["own_worker"].isna() & turns["judgement_id"].isna() & ~again).to_numpy(dtype=bool)
 
@@ -228,7 +228,7 @@ def first_hand_dialogues(group: ComparisonGroup) -> Objects:
 
 
 def self_comparisons(turns: pd.DataFrame) -> int:
-    """Turns in which a model stood against itself, which has no winner and counts nowhere."""
+    """Turns of a model against itself, which have no winner and do not count."""
     key = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn"]
     first_hand = turns[[*key, "model"]][turns["own_worker"].isna().to_numpy(dtype=bool)]
     twice = first_hand[first_hand.duplicated([*key, "model"]).to_numpy(dtype=bool)]
@@ -305,7 +305,7 @@ def _of_models(technique: str, setting: str, metric: str, models: list[str], row
         unfinished_dialogues=int(left["dialogue_id"].nunique()),
         unfinished_turns=len(left),
     )
-    # Who must pick one and picked none has not answered.
+    # A rater who must pick one and picked none has not answered.
     return group if group.kind == "any" else group.only(np.nansum(turns.chosen, axis=1) > 0)
 
 

@@ -107,7 +107,7 @@ def _whole(cells: Sequence[Any]) -> dict[Any, str]:
 
 
 def added_up(parts: Sequence[CleanedLabels]) -> tuple[CleanedLabels, ...]:
-    """The counts of several files of one table, added up."""
+    """Add up the counts of several files of one table."""
     found: dict[TableName, Counter[str]] = {}
     for part in parts:
         found.setdefault(part.table, Counter()).update(part.cells)
@@ -215,9 +215,9 @@ HOW_REPEATS = (
 
 @dataclass(frozen=True)
 class Repeated:
-    """What was done about the answers of a table that a worker gave again. ``answers``: those that were given several
-    times. ``more_rows``: rows of the second answer and of further ones, of which ``left_out`` do not count; with
-    ``keep`` none, with ``first`` and ``last`` as many. ``copies``: rows that are the same as another one in every cell.
+    """The treatment of answers that a worker gave again. ``answers``: those that were given several times.
+    ``more_rows``: rows of the second answer and of further ones, of which ``left_out`` do not count; with ``keep``
+    none, with ``first`` and ``last`` as many. ``copies``: rows that are the same as another one in every cell.
     """
 
     table: TableName

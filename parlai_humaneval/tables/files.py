@@ -27,7 +27,7 @@ from parlai_humaneval.tables.validate import check_rules, in_alphabet, with_dial
 
 _OF_ONE_ANSWER = {"model", "model_a", "model_b", "entity", "criterion", "position"}
 """Columns in which the rows of one answer differ."""
-_VERDICT = ":verdict"  # Ends the id of a verdict, which is known by it: the number stands before
+_VERDICT = ":verdict"  # ends the id of a verdict; the number precedes it
 
 
 def settled(
@@ -103,8 +103,8 @@ def checked(
 def all_faults(
     frame: pd.DataFrame, check: Callable[[pd.DataFrame], object], places: Any, path: Path, advice: Sequence[str]
 ) -> TableError:
-    """What is wrong with the rows of a file, which ``check`` refuses: the first :data:`.columns.MOST`, and how many more
-    there are. Rows with a fault are left out to find the next one, with all rows for which the message is the same.
+    """List the faults of a file's rows, which ``check`` refuses: the first :data:`.columns.MOST`, and the number of
+    others. Rows with a fault are left out to find the next one, with all rows for which the message is the same.
     ``places``: of the rows in the file."""
     found: list[TableError] = []
     more = 0
@@ -199,7 +199,7 @@ _OURS = re.compile(rb"# Tables of an? (human|automatic|partly automatic) evaluat
 """First line of the README next to tables."""
 
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
-STOPPING = "sequential.jsonl"  # The logs of studies that stop once they reach a decision, beside their tables
+STOPPING = "sequential.jsonl"  # logs of studies that stop once they reach a decision, next to their tables
 README_WORDS: Mapping[str, str] = schema.COLUMNS_FILE["readme"]
 
 

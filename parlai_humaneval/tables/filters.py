@@ -98,7 +98,7 @@ class RaterKinds(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What everything that is made of the tables says in its first line where raters are programs; else empty."""
+        """The first line of every output if raters are programs; otherwise empty."""
         if not self.simulated:
             return ""
         if self.simulated == self.workers:
@@ -118,14 +118,14 @@ class RaterKinds(NamedTuple):
 
     @property
     def evaluation(self) -> str:
-        """What an evaluation by these raters is called."""
+        """The name for an evaluation by these raters."""
         if not self.simulated:
             return "human evaluation"
         return f"{'automatic' if self.simulated == self.workers else 'partly automatic'} evaluation"
 
 
 def rater_kinds(tables: Tables) -> RaterKinds:
-    """Count the workers of all tables by kind; one of whom both is said is a program."""
+    """Count the workers of all tables by kind; a worker listed as both is a program."""
     rows = _by_rater(tables)
     known, simulated = rows.dropna(subset=["simulated"]), set(rows.loc[is_set(rows, "simulated"), "worker_id"])
     return RaterKinds(int(rows["worker_id"].nunique()), len(simulated), len(set(known["worker_id"]) - simulated))

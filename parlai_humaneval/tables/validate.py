@@ -101,7 +101,7 @@ def _scales(frame: pd.DataFrame) -> None:
 
 def _one_turn(frame: pd.DataFrame) -> None:
     continued = is_set(frame, "continued")
-    # Places count from 1. A 0 stands for a reply that failed, which nobody could choose; else ``failed`` must say 0.
+    # Positions count from 1. A 0 means a failed reply, which nobody could choose; otherwise ``failed`` must be 0.
     unknown = (frame["position"] == 0) & frame["failed"].isna() & (is_set(frame, "selected") | continued)
     refuse("turns", frame["position"], unknown, RULES["place"])
     turn = frame.groupby(_TURN, dropna=False, sort=False).ngroup()
@@ -211,7 +211,7 @@ def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd
 
 
 def words_of_row(rule: str, of_rows: Mapping[str, pd.Series[Any]], **facts: object) -> Callable[[int], str]:
-    """What a rule expects of the row at a place: with its values, and with ``facts``."""
+    """The values that a rule expects in the row at a place: with its values, and with ``facts``."""
     return lambda place: RULES[rule].format(**facts, **{name: values.iloc[place] for name, values in of_rows.items()})
 
 

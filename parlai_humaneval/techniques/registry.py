@@ -26,7 +26,7 @@ from parlai_humaneval._util.plugins import load_plugins
 
 Engine = Literal["live", "judging"]
 """live: a person talks to models, and rates. judging: a person judges finished dialogues."""
-Picks = Literal["one", "any"]  # Of several replies, one has to be chosen; or any number of them
+Picks = Literal["one", "any"]  # one of several replies must be chosen, or any number of them
 Table = Literal["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"]
 Trait = Literal["points", "sliders", "read_again", "pairs"]
 """What tables and reports treat differently. points: models collect points over a dialogue, as in a free-for-all. sliders:

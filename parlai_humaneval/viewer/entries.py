@@ -133,7 +133,7 @@ def entries(tables: Tables, pictures: Container[str] = ()) -> list[Entry]:
         made.add(tables.judges, "judge")
     for answer, given in made.unread:
         if "says" not in answer:
-            # Answers that stand in no other table, such as those of attention checks, in the words of the record.
+            # Answers that are in no other table, such as those of attention checks, in the words of the record.
             of = json_in(given) if isinstance(json_in(given), list) else []
             told = [one for one in of if isinstance(one, dict) and one.get("option")]
             answer["says"] = [(str(one.get("question_id", "")), str(one["option"])) for one in told]
@@ -493,7 +493,7 @@ def _take_talk(entry: Entry, row: Row, column: str, model: str, dialogue: str | 
         lines: list[Line] = []
         asked, replied = told_in(*key[2:])
         is_empty = column in row and (not replied or not (text_of(replied[-1]) or role_of(replied[-1]) in PEOPLE))
-        # Who gave the replies in a prompt is not known.
+        # The models behind the replies in a prompt are unknown.
         for messages, who in ((asked, ""), (replied, model)):
             for chat in chats_of({"messages": messages, "model": who}, "messages", entry.id) if messages else ():
                 names = [chat["entities"].get(speaker, speaker) for speaker in chat["speakers"]]

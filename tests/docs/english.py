@@ -1,4 +1,4 @@
-"""Check the English that users read: ``python tests/docs/english.py``, a part of `make lint`.
+"""Check the English that users and maintainers read: ``python tests/docs/english.py``, a part of `make lint`.
 
 Patterns find some breaches of the page on writing, and Harper, a grammar checker that needs no network, finds faults.
 ``english_accepted.txt`` lists findings that are none. A finding that is not listed fails, and so does a line of the list
@@ -100,6 +100,13 @@ def _docstrings(file: Path) -> Iterator[str]:
                 yield from re.split(r"\n\s*\n", re.sub(r"(:\w+:)?`+[^`]*`+", "`x`", each.value.value))
 
 
+def _comments(file: Path) -> Iterator[str]:
+    """Comments, by lines: to tell them from signs in strings takes seconds, and few strings hold “  # ”."""
+    text = re.sub(r"`+[^`\n]*`+", "`x`", file.read_text("utf-8"))
+    yield from (re.sub(r"^\s*#:? ?", "", lines, flags=re.M) for lines in re.findall(r"(?:^ *#:? .*\n)+", text, re.M))
+    yield from re.findall(r"\S  # ([^\"\n]*)$", text, re.M)
+
+
 def _configs(file: Path) -> Iterator[str]:
     """Descriptions and comments of a file that users read and copy."""
     text = file.read_text("utf-8")
@@ -128,10 +135,11 @@ def prose() -> list[str]:
 
 
 @cache
-def docstrings() -> list[str]:
-    """Paragraphs that only maintainers read: patterns check them, and Harper, which takes its time, does not."""
+def of_code() -> list[str]:
+    """Docstrings and comments, for maintainers: patterns check them, and Harper, which takes its time, does not."""
     packages = (REPOSITORY / "parlai_humaneval", REPOSITORY / "mephisto_tasks")
-    return _prose(text for package in packages for file in package.rglob("*.py") for text in _docstrings(file))
+    files = [file for package in packages for file in package.rglob("*.py")]
+    return _prose(text for file in files for found in (_docstrings(file), _comments(file)) for text in found)
 
 
 def _prose(found: Iterable[str]) -> list[str]:
@@ -153,7 +161,7 @@ def breaches() -> set[str]:
     """Of the rules of :data:`RULES`."""
     found = (
         (rule, text, match)
-        for text in (*prose(), *docstrings())
+        for text in (*prose(), *of_code())
         for rule, pattern in RULES.items()
         for match in re.finditer(pattern, text)
     )

@@ -34,8 +34,8 @@ def test_every_kind_of_text_is_read(words: str) -> None:
     assert any(words in text for text in english.prose())
 
 
-def test_every_docstring_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guards what maintainers read against a kind of docstring that the checks pass over."""
+def test_every_docstring_and_comment_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards what maintainers read against a kind of text that the checks pass over."""
     (tmp_path / "parlai_humaneval").mkdir()
     (tmp_path / "parlai_humaneval" / "module.py").write_text(
         '''"""This module is read anew every time."""
@@ -47,13 +47,16 @@ class A:
             """This function is read anew, but ``anew`` is code."""
 B = 1
 """This constant is read anew every time."""
+# This line is read
+# anew every time.
+C = 2  # This rest is read anew every time.
 ''',
         "utf-8",
     )
     monkeypatch.setattr(english, "REPOSITORY", tmp_path)
     monkeypatch.setattr(english, "prose", list)
-    monkeypatch.setattr(english, "docstrings", english.docstrings.__wrapped__)
-    kinds = ("class", "constant", "function", "method", "module")
+    monkeypatch.setattr(english, "of_code", english.of_code.__wrapped__)
+    kinds = ("class", "constant", "function", "line", "method", "module", "rest")
     ends = {kind: ", but `x` is code." if kind == "function" else " every time." for kind in kinds}
     assert english.breaches() == {f"plain words: This {kind} is read [anew]{ends[kind]}" for kind in kinds}
 

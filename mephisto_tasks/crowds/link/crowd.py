@@ -98,7 +98,7 @@ class Reception(visits.Site):
             return turned_away.refusal
         visitor.arrival = arrival
         visitor.worker_name = visitor.known_as = arrival.worker_name
-        # What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished.
+        # Visits to continue, or whose end the visitor should see: their session's visit, and unfinished ones.
         newest = self._store.newest_of(self._task_name, arrival.worker_name)
         claimed = [newest] if newest is not None and newest.status in ("here", "timed_out") else []
         known = self._store.of_session(self._task_name, arrival.door, arrival.session) if arrival.session else None

@@ -290,7 +290,7 @@ class MTurkPayer:
             except MTurkError as error:
                 if not is_of_one(error):
                     raise
-                # What an earlier run may have sent must not be paid anew because MTurk has forgotten the work.
+                # A payment that an earlier run may have sent must not be repeated because MTurk has forgotten the work.
                 uncertain = error.code in GONE and payment.intended_at > 0
                 note(payment, payment.state if uncertain else "failed", str(error))
 

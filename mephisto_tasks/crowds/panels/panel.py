@@ -32,7 +32,7 @@ CODES: dict[Outcome, str] = {
     "timed_out": "time_out_code",
 }  # outcome → the setting below ``mephisto.provider`` with its code
 OUR_DOORS = ("invitation", "open")
-OUR_PARAMETERS = ("invitation", "visitor")  # by these an invitation is known, which goes beside any panel
+OUR_PARAMETERS = ("invitation", "visitor")  # these identify an invitation, which works alongside any panel
 PHRASES = phrases(__file__)
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._@:+=~-]{0,127}")

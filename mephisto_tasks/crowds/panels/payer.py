@@ -233,6 +233,6 @@ class PanelPayer(FilePayer):
         total: dict[str, Decimal] = defaultdict(Decimal)
         for payment in payments:
             came = self._came(payment.agent_id, payment.worker_id)
-            assert came is not None  # else it would stand in the list of those who came by no panel
+            assert came is not None  # otherwise it would be listed under raters without a panel
             total[came.visit.participant] += payment.amount
         return "".join(f"{participant},{amount:.2f}\n" for participant, amount in total.items())

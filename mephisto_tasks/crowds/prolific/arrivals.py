@@ -178,7 +178,7 @@ class Hooks:
                 self._subscription = str(made["id"])
                 confirmation = {"secret": made[HOOK_SECRET]}
                 self._client.post(f"hooks/subscriptions/{self._subscription}/", confirmation, repeat=True)
-        except (CrowdError, LookupError, TypeError, AttributeError) as error:  # or its answer is no such one
+        except (CrowdError, LookupError, TypeError, AttributeError) as error:  # or the answer has another form
             logger.warning(WITHOUT, str(error).rstrip("."))
 
     def unsubscribe(self) -> None:
@@ -192,7 +192,7 @@ class Hooks:
 
 
 APP = "https://app.prolific.com/"
-PROMISED_S = 15 * 60.0  # who is done may still write a comment; then it is completed without them
+PROMISED_S = 15 * 60.0  # raters may still write a comment at the end; then it is completed without them
 AGAIN_S, LONGEST_S = 5.0, 300.0
 MOST_TRIES = 60
 """Together some hours: afterwards Prolific has timed the submission out, and nothing more can be done there."""

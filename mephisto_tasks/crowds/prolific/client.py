@@ -43,7 +43,7 @@ PARTICIPANT_UNKNOWN = 140003  # Prolific's code for a participant group that is 
 WRONG_PROJECT = 140007  # Prolific's code where a token and the project of a study do not belong together
 _NO_MONEY = re.compile(r"balance|\bfunds?\b|\btop(ping)?[ -]?up\b|not enough money|credit", re.I)
 _TIMES_OUT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
-LONGEST_WORDS = 300  # characters of an answer that is no JSON
+LONGEST_WORDS = 300  # characters to quote of an answer that is not JSON
 
 
 class ProlificError(CrowdError):

@@ -114,7 +114,7 @@ class StudyFollower:
     _control: LaunchControl
     _visits: LinkDatastore
     _endings: Endings
-    _lists: Lists | None  # who is kept out; None: nobody is
+    _lists: Lists | None  # blocked participants; None: nobody is
     no_answer: Callable[[], str] = str  # why our own link does not answer; empty: it does
     most_inside: int = 1  # people at once
     most_open: int = 0  # places that nobody has taken, at most; 0: any number
@@ -162,7 +162,7 @@ class StudyFollower:
         """One round. Raises CrowdError."""
         self._endings.flush()
         if time.monotonic() - self._link_asked_at >= LINK_AGAIN_S:
-            # Whoever comes while it does not answer comes in vain: then the study is paused.
+            # While the page does not answer, raters would come in vain, so the study is paused.
             self._link_asked_at = time.monotonic()
             why = self.no_answer()
             self._unanswered = self._unanswered + 1 if why else 0
@@ -176,7 +176,7 @@ class StudyFollower:
         visits = {visit.session: visit for visit in self._visits.of_task(self._study.task_name) if visit.session}
         self._note(visits)
         now = study_places(self._client, self._study.study_id)
-        # Whoever came, or returned, while submissions were listed is not asked for once more: places cannot be taken back.
+        # Do not replace participants who came or returned while submissions were listed: places cannot be taken back.
         self._fit(replace(now, taken=min(before.taken, now.taken), wanted=self._wanted(visits)))
         if self._lists is not None:
             self._lists.follow()
@@ -199,7 +199,7 @@ class StudyFollower:
         path = f"studies/{self._study.study_id}/submissions/counts/"
         with asking("count the submissions"):
             counts = self._client.get(path)
-        # Whoever is said to be gone is looked at once more.
+        # Check once more whether raters who seem gone really are.
         if counts == self._counts and not self._is_unsure and time.monotonic() - self._listed_at < ALL_S:
             return
         with asking("list the submissions"):
@@ -223,7 +223,7 @@ class StudyFollower:
                     if agent.get_worker().worker_name == visit.worker_name and agent.get_status() == "onboarding":
                         agent.update_status("disconnect")
             elif visit is not None and rounds >= SURE_AFTER and visit.status == "complete":
-                # Whoever is gone after the work, and before they pressed Finish, keeps the launch waiting no longer.
+                # Raters who left after the work, but before they pressed Finish, do not keep the launch waiting.
                 running = list(self._control.live_run.task_runner.running_units.values())
                 for agent in (each.agent for each in running if str(each.agent.db_id) == visit.agent_id):
                     if agent.get_status() == AgentState.STATUS_IN_TASK:
@@ -250,7 +250,7 @@ class StudyFollower:
     def _fit(self, now: Places) -> None:
         payable = self._control.live_run.task_launcher.payable
         if payable is not None and self._taken_before is not None:
-            # No more places than somebody agreed to pay for: who was asked to return, and has not, is paid after 21 days.
+            # Open no more places than were agreed to: participants asked to return who have not are paid after 21 days.
             wanted = max(0, min(now.wanted, max(now.total, self._taken_before + payable) - now.taken))
             if wanted < now.wanted and not self._said_used_up:
                 logger.warning(AGREED_USED_UP, payable)

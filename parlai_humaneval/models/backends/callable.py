@@ -166,7 +166,7 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
     except SystemExit as error:
         raise InvalidValue(worded(__file__, "ends_program", place=place), where="function") from error
     except AttributeError as error:
-        # Python's words for it name the module as it is called here; of whatever else lacks something, they are told.
+        # Python's message names the module as it is called here; if something else is missing, pass the message on.
         lacking = isinstance(error.obj, ModuleType) and error.name == name.partition(".")[0]
         what = f"{place} has no {name}" + ("" if lacking else f": {error}")
         raise InvalidValue(what, where="function", try_="check the spelling") from error

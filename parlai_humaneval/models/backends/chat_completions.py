@@ -99,7 +99,7 @@ class ChatCompletionsAgent(OutsideAgent):
         self.limit = agents.history_limit(opt.get(agents.OPTION))
 
     def ask(self, heard: Heard) -> Said:
-        # Of one turn of one conversation, in [0, 2³¹): what every server takes.
+        # One seed per turn of a conversation, in [0, 2³¹), which every server accepts.
         seed = agents.chance_of({agents.SEED_FIELD: heard.seed, agents.DIALOGUE_FIELD: heard.dialogue}).getrandbits(31)
         sampling = {**self.sampling, **({"seed": seed} if self.sends_seed else {})}
         reply, requests, left_out = self._asked(heard, sampling)

@@ -281,7 +281,7 @@ class ChatServer:
             if about_key:
                 return OutsideError(f"{answered}{about_key}{asked}", final=True)
             mend = None if status in ABSENT else self._mend(body, sent)
-            # Of those refused as too many, a request may be too large for any minute.
+            # Among requests refused as too many, one may be too large for any minute.
             if mend is not None and (status != TOO_MANY or mend.option == HISTORY):
                 return refused(f"{answered}{asked}", mend, body, requests)
             if status in FINAL:

@@ -208,8 +208,8 @@ class Programs:
         self._idle: queue.SimpleQueue[Program] = queue.SimpleQueue()
         self._all: weakref.WeakSet[Program] = weakref.WeakSet()
         self._closed = threading.Event()
-        # Whoever forgets to close leaves no process behind: not after the last clone, nor when the interpreter ends.
-        # Where it is killed, the processes find their standard input at its end.
+        # A forgotten close leaves no process behind, neither after the last clone nor when the interpreter ends. If the
+        # interpreter is killed, the processes reach the end of their standard input.
         self._finalizer = weakref.finalize(self, _end, self._all)
 
     def close(self) -> None:
@@ -248,7 +248,7 @@ class Programs:
     def _fresh(self) -> Program:
         program = Program(self._words, self._folder)
         self._all.add(program)
-        if self._closed.is_set():  # after it was added: whoever closes ends those that were there before
+        if self._closed.is_set():  # checked after adding: close ends only processes that it sees
             program.end()
             raise base.BadAnswer("the program is no longer needed")
         try:

@@ -81,7 +81,7 @@ class PromptFormat(ABC):
         """``text`` as data: no control characters, half characters or control tokens of the model."""
         text = CONTROL.sub(" ", text.replace("\r\n", "\n").encode("utf-8", "replace").decode())
         before = None
-        while before != text:  # what remains could form a token anew
+        while before != text:  # the rest could form a token again
             before = text
             for token in self._control_tokens:
                 text = text.replace(token, "")

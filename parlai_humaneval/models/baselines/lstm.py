@@ -52,8 +52,8 @@ class RecurrentLm(TorchGeneratorModel):
         with torch.no_grad():
             self.embedding.weight[padding].zero_()
             for layer in range(layers):
-                # Gates stand in the order input, forget, cell, output. Open forget gates let what was heard at the start, a
-                # persona, be of use from the first step (R. Jozefowicz et al., ICML 2015, section 4).
+                # The gates' order is input, forget, cell, output. Open forget gates keep early input, such as a
+                # persona, useful from the first step (R. Jozefowicz et al., ICML 2015, section 4).
                 getattr(self.lstm, f"bias_ih_l{layer}")[hidden : 2 * hidden].fill_(1.0)
         if opt["embtied"]:
             self.to_words.weight = self.embedding.weight

@@ -69,7 +69,7 @@ def _of_files(prefix: Path) -> dict[str, object]:
 
 def _file(prefix: str, fold: str) -> Path | None:
     stem = Path(f"{prefix}_{fold}")
-    # A metadata file may stand beside ParlAI's conversations; it holds no dialogues.
+    # A metadata file may be next to ParlAI's conversations; it holds no dialogues.
     files = [path for path in sorted(stem.parent.glob(f"{stem.name}.*")) if path.suffix != ".metadata"]
     if len(files) > 1:
         raise DataError(f"{stem}.*: expected one file, found {', '.join(path.name for path in files)}")
@@ -257,7 +257,7 @@ class TrainingPlan:
         own = {"model": self.spec.options["model"]} if "model" in self.spec.options else {}
         merged = {**DEFAULTS, **device_options(self.spec.device), **own, **training, **self.settings}
         if self.data is not None:
-            # Of the task that the dialogues replace, nothing remains.
+            # Drop all options of the task that the dialogues replace.
             stay = [key for key in merged if not key.startswith("fromfile_") and key != "evaltask"]
             merged = {**{key: merged[key] for key in stay}, **_of_files(self.work / DIALOGUES)}
         merged = {key: expand_home(value) if isinstance(value, str) else value for key, value in merged.items()}

@@ -311,7 +311,7 @@ class DoubleHeadsModel(TorchGeneratorModel):
         """Read the true replies ``ys`` and ``wrong`` ones ``(rows, choices, tokens)``: scores of the tokens of ``ys``,
         the best of them, the context, and the multiple-choice scores, those of ``ys`` first."""
         replies = ys.unsqueeze(1)
-        if wrong is not None:  # the true reply stands before the wrong ones, (rows, 1 + choices, tokens of the longest)
+        if wrong is not None:  # the true reply precedes the wrong ones, (rows, 1 + choices, tokens of the longest)
             longest = max(ys.size(1), wrong.size(2))
             missing = [(each, (0, longest - each.size(-1))) for each in (replies, wrong)]
             replies = torch.cat([pad(each, more, value=self.NULL_IDX) for each, more in missing], 1)

@@ -57,7 +57,7 @@ class Growth:
                 if news and reply.answer is not None:
                     text = "" if reply.answer.failed else self._presenter.present(reply.answer.text, self._names).text
                     self._clock.heard(place, text, complete=True)
-                elif news and (settled := settled_end(reply.text)) != reply.looked_at:  # it is no cheap question
+                elif news and (settled := settled_end(reply.text)) != reply.looked_at:  # the check is expensive
                     reply.looked_at = settled
                     self._clock.heard(place, self._presenter.settled(reply.text, self._names))
             texts = self._clock.shown(at)

@@ -25,7 +25,7 @@ from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import Absence, OutsideError, Said
 
 logger = logging.getLogger(__name__)
-# Also where failed tries are kept from the log: who waits for minutes must know for what.
+# Even if failed tries are not logged, users who wait for minutes must know the reason.
 logger.setLevel(logging.WARNING)
 
 OUTAGE_S = 300.0
@@ -300,7 +300,7 @@ class Breaker:
                     self.greet()
         except OutsideError as error:
             absence, why = error.absence, str(error)
-        except Exception:  # noqa: BLE001 - an agent may raise anything; that is no sign of an absence
+        except Exception:  # noqa: BLE001 - an agent may raise anything; that does not mean an absence
             why = ""
         with self._changed:
             if self.outage is not outage:

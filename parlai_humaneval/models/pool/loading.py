@@ -172,12 +172,12 @@ def twin_of(spec: ModelSpec, loaded: Mapping[str, tuple[ModelSpec, Agent]]) -> A
         free = generation_options(agent)
         mine, theirs = ({k: v for k, v in options_of(one).items() if k not in free} for one in (spec, other))
         if not isinstance(agent, OutsideAgent) and mine == theirs:
-            # Of the search what the zoo file says, else what was saved with the model, else the default, as ParlAI does it.
+            # For the search: the zoo file's value, else the one saved with the model, else the default, as in ParlAI.
             asked = parlai_opt(spec)
             known = {**asked, **_saved(asked), **asked["override"]}
             opt = Opt({**agent.opt, **{key: known[key] for key in generation_options(agent) if key in known}})
             opt["override"] = asked["override"]
-            # A TorchAgent reads its options from `shared`, not from what it is given beside it.
+            # A TorchAgent reads its options from `shared`, not from its other argument.
             return create_agent_from_shared({**agent.share(), "opt": opt})
     return None
 

@@ -60,7 +60,7 @@ class Host:
                 return True, getattr(self, method)(*arguments)
         except ZooError as error:
             return False, ZooError(error)
-        except Exception as error:  # whoever asks is told, and no exception may be such that it cannot travel
+        except Exception as error:  # the caller gets a message, because some exceptions cannot be pickled
             logger.exception("%s failed", method)
             return False, RuntimeError(f"{type(error).__name__}: {error}")
 

@@ -84,7 +84,7 @@ def connect(address: str | None) -> Callable[[], None]:
     before = signal.getsignal(signal.SIGTERM) if main else None
     try:
         ray.init(address=wanted, log_to_driver=False, logging_level="ERROR", configure_logging=False)
-    except Exception as error:  # it raises what it likes; the commonest are told apart by its own words
+    except Exception as error:  # any exception is possible; the words tell the commonest ones apart
         said = " ".join(str(error).split())
         if isinstance(error, ConnectionError) and wanted == "auto":
             raise _refusal("none_here") from error

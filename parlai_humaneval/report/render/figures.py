@@ -21,7 +21,7 @@ from parlai_humaneval.statistics.core.multiplicity import ALPHA
 
 @dataclass(frozen=True)
 class Colours:
-    """``lines``: of lines and points; those of Okabe & Ito, which colour-blind people tell apart."""
+    """``lines``: of lines and points; those of Okabe & Ito, which colour-blind people can distinguish."""
 
     ink: str
     muted: str
@@ -29,7 +29,7 @@ class Colours:
     lines: tuple[str, ...]
 
 
-# matplotlib wants colours, the page has custom properties, light and dark: these hex values stand for them.
+# matplotlib wants colours, but the page has custom properties, light and dark: these hex values are placeholders.
 INK, MUTED, PAPER = "#010101", "#020202", "#030303"
 LINES = ("#110001", "#110002", "#110003", "#110004", "#110005", "#110006", "#110007", "#110008")
 PAGE = Colours(INK, MUTED, PAPER, LINES)
@@ -149,7 +149,7 @@ _STYLES = ("-", "--", ":", "-.")
 
 
 def drawing_settings(colours: Colours, key: str) -> dict[RcKeyType, Any]:
-    """How matplotlib draws: text stays text, nothing lies behind the figure, and the same figure is always the same SVG."""
+    """Settings for matplotlib: text stays text, no background, and the same SVG for the same figure."""
     return {
         "svg.fonttype": "none",
         "svg.hashsalt": key,
@@ -173,7 +173,7 @@ def drawing_settings(colours: Colours, key: str) -> dict[RcKeyType, Any]:
 
 
 def to_svg(figure: Figure) -> str:
-    """``figure`` as an ``<svg>`` element to stand inside a page: no raster image, no link, ids of its own.
+    """``figure`` as an ``<svg>`` element for a page: no raster image, no link, unique ids.
 
     Colours are custom properties of CSS (``--ink`` …), so that a page can have them light or dark.
     """
@@ -225,7 +225,7 @@ def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"],
 
 
 def description(figure: Figure) -> str:
-    """What is to be seen, in words, for those who cannot see it."""
+    """Describe the figure for readers who cannot see it."""
     if isinstance(figure, IntervalFigure):
         shown = [f"{point.label} {_value(point.estimate, figure)}" for point in figure.points]
         return f"Estimates with intervals, {figure.x_label}: {_listed(shown)}."

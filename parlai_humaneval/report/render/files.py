@@ -94,9 +94,9 @@ def folder_of(page: Path) -> Path:
 
 
 def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None:
-    """Whether a document may be written to ``page``, before hours of work go into it. ``force``: an older one may be
-    replaced. Raises InvalidValue: a wrong ending, a place that is taken, or ``tables``, the folder that the document is
-    made from."""
+    """Check that a document can be written to ``page``, before hours of work. ``force``: an older one may be replaced.
+    Raises InvalidValue: a wrong ending, a place that is taken, or ``tables``, the folder that the document is made
+    from."""
     folder = folder_of(page)
     if page.suffix.lower() not in PAGE_ENDINGS:
         raise InvalidValue(f"{page} does not end in .html", try_="name the page, such as report.html")
@@ -128,7 +128,7 @@ def write_document(
     with_viewer: bool = False,
     on_figure: Callable[[], None] | None = None,
 ) -> list[Path]:
-    """Write the page and its folder, and take away what an older report left there; returns all files, the page first.
+    """Write the page and its folder, and remove the files of an older report; return all files, the page first.
 
     ``tables``: what the document was made from, written next to it so that a number leads to its rows; None: not
     written. ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`). Call

@@ -46,7 +46,7 @@ class Reference:
         """Whether ``text`` names it, as “Smith et al. 2022, §4.1” or “Zhao–Sun (2004)” do."""
         # The year follows the first author, and no other year or reference stands between. “Zhao & Sun 2004” is not Sun's.
         pattern = rf"(?<!& )(?<!–)\b{self.first_author}\b([^\d;\n]{{0,60}})\(?{self.year}\b"
-        # Who else is named tells papers of one author and year apart.
+        # Co-authors distinguish papers of the same author and year.
         between = re.findall(pattern, text)
         return any(self.twins == 1 or set(_NAME.findall(others)) <= {*self.authors} for others in between)
 
@@ -138,7 +138,7 @@ def _answers(row: Mapping[str, Cell], models: Sequence[str], decided: str) -> di
 
 
 def origin_of_answer(answer: Summary, models: tuple[str, ...]) -> Origin | None:
-    """Like the other, for a line of a summary, which is about one model or a pair."""
+    """Like :func:`origin_of`, for a line of a summary about a model or a pair."""
     names: dict[str, Any] = {"model": models[0]} if len(models) == 1 else {"model_a": models[0], "model_b": models[1]}
     row = {"technique": answer.technique, "setting": answer.setting, "metric": answer.metric, **names}
     return origin_of(answer.section, row)
@@ -191,8 +191,8 @@ class Files:
     facets: frozenset[tuple[str, str]] = frozenset()
 
     def link(self, origin: Origin, answers: Sequence[tuple[str, str]] = ()) -> str:
-        """Where a number leads: to its dialogues in the viewer, or else to the table of its rows; ``answers``: facets of the
-        comparisons that it counts."""
+        """The link of a number: to its dialogues in the viewer, or else to the table of its rows; ``answers``: facets
+        of the comparisons that it counts."""
         if not self.viewer:
             return f"{self.folder}/{origin.table}.csv"
         known = [one for one in (*origin.facets, *answers) if one in self.facets or one[0] == LONG_ENOUGH]
@@ -224,19 +224,19 @@ class MadeOf(NamedTuple):
 
 @dataclass(frozen=True)
 class TableView:
-    """A table with where its rows come from."""
+    """A table with the sources of its rows."""
 
     layout: Layout
     made_of: Sequence[MadeOf]
 
     @property
     def link_column(self) -> int:
-        """The first column of numbers: they lead to the rows."""
+        """The first column of numbers, which link to the rows."""
         return next((place for place, column in enumerate(self.layout.columns) if place and not column.is_text), -1)
 
     @cached_property
     def groups(self) -> dict[str, list[tuple[Sequence[str], MadeOf]]]:
-        """What rows are of → their cells, and what they are made of."""
+        """Group of rows → their cells and sources."""
         places = self.layout.places
         return {
             group: [(cells, self.made_of[place]) for cells, place in zip(rows, places[group], strict=True)]
@@ -288,7 +288,7 @@ class Drawing:
         return TableView(laid_out(table), made_of)
 
     def answer(self, answer: Summary) -> list[TableView]:
-        """The tables of its models and of its pairs."""
+        """The tables of an answer's models and pairs."""
         of_models = [origin_of_answer(answer, (line.model,)) for line in answer.models]
         of_pairs = [origin_of_answer(answer, (pair.first, pair.second)) for pair in answer.pairs]
         tables = ((models_table(answer), of_models), (pairs_table(answer), of_pairs))
@@ -358,24 +358,24 @@ def to_html(document: Document, *, files: Files | None = None, on_figure: Step |
 
 
 def joined(text: str) -> str:
-    """``text`` with no line ending between a number and its unit or its sign."""
+    """``text`` without line breaks between a number and its unit or its sign."""
     return _RANGES.sub("–\u2060", _UNITS.sub("\u00a0", text))
 
 
 def figure_count(document: Document) -> int:
-    """How often ``on_figure`` will be called."""
+    """The number of calls of ``on_figure``."""
     first = figure_of(leading(document.summaries())) is not None
     return int(first) + sum(len(section.figures()) for section in document.sections.values())
 
 
 def references_of(document: Document) -> list[Reference]:
-    """Whole references of all that the methods of the document name."""
+    """The full references that the methods of the document name."""
     return references_in(f"{method.source}\n{method.text}" for method in document.methods())
 
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Templates of pages, which escape all that is put into them."""
+    """The templates of pages, which escape all inserted values."""
     templates = Environment(
         loader=FileSystemLoader(str(TEMPLATES)),
         autoescape=True,

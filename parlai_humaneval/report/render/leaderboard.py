@@ -43,7 +43,7 @@ class Board(Part):
 
 
 class Leaderboard(Part):
-    """All that a leaderboard says. ``nothing``: why it ranks nobody; empty where it does."""
+    """The contents of a leaderboard. ``nothing``: why it ranks nobody; empty where it does."""
 
     title: str
     made: str
@@ -56,7 +56,7 @@ class Leaderboard(Part):
 
 
 def leaderboard_of(document: Document, *, title: str = "", blind: Mapping[str, str] | None = None) -> Leaderboard:
-    """The leaderboard of a report: its answers, and what its pairs tell of ranks.
+    """The leaderboard of a report: its answers, and ranks from its pairs.
 
     ``title``: None: made of the techniques. ``blind``: name of a model → what it is called here; None: by its own name.
     """
@@ -81,7 +81,7 @@ def leaderboard_of(document: Document, *, title: str = "", blind: Mapping[str, s
 
 
 def how_ranked(boards: Sequence[Board]) -> str:
-    """How ranks came about, and what the intervals are."""
+    """An explanation of ranks and intervals."""
     decided = [board.answer.section == DECIDED for board in boards]
     is_all = bool(decided) and all(decided)
     return " ".join(say("leaderboard", "how", all_decided=is_all, some_decided=any(decided)))
@@ -93,7 +93,7 @@ def ranked_models(document: Document) -> list[str]:
 
 
 def blind_names(models: Iterable[str], seed: str, known: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Name of a model → “Model A”, in an order that tells nothing unless one knows ``seed``; ``known`` ones stay."""
+    """Name of a model → “Model A”, in an order that only ``seed`` reveals; ``known`` ones stay."""
     names = dict(known or {})
     new = sorted(set(models) - names.keys())
     random.Random(f"blind names:{seed}:{len(names)}").shuffle(new)
@@ -175,13 +175,13 @@ def to_page(board: Leaderboard, *, served: bool = False) -> str:
 
 
 def to_fragment(board: Leaderboard) -> str:
-    """What changes of a page that is served."""
+    """The part of a served page that changes."""
     return _rendered("leaderboard_main.html.j2", board, served=True)
 
 
 def check_leaderboard(page: Path, *, force: bool) -> None:
-    """Whether a leaderboard may be written to ``page``, before work goes into it. Raises InvalidValue: a wrong ending,
-    no such folder, or a place that is taken."""
+    """Check that a leaderboard can be written to ``page``, before any work. Raises InvalidValue: a wrong ending, no
+    such folder, or a place that is taken."""
     if page.suffix.lower() not in PAGE_ENDINGS:
         raise InvalidValue(f"{page} does not end in .html", try_="name the page, such as leaderboard.html")
     if not page.absolute().parent.is_dir():
@@ -219,7 +219,7 @@ def _rendered(template: str, board: Leaderboard, *, served: bool) -> str:
 
 
 def ranks_table(board: Board) -> DataTable:
-    """The models by rank, with the columns that the report has of them."""
+    """The models by rank, with the report's columns."""
     of_models = models_table(board.answer)
     known = tuple(column for column in of_models.columns if column.key != "rank") or (
         TableColumn(key="model", label="Model"),

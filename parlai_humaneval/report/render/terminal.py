@@ -33,7 +33,7 @@ _GAP, _EDGES = 3, 2
 
 
 def print_report_summary(document: Document, console: Console) -> None:
-    """One screen: the answer, the models, the pairs, what qualifies it, and where to read more.
+    """Print one screen: the answer, the models, the pairs, qualifications, and where to read more.
 
     >>> from io import StringIO
     >>> from parlai_humaneval.report.build import build_report
@@ -100,7 +100,7 @@ def _print_superiority(answers: Sequence[Summary], console: Console, most: int =
 
 
 def print_document(document: Document, console: Console) -> None:
-    """Every section: the answers first; then what they rest on, and of each section its remarks and all its tables.
+    """Print every section: the answers first, then the facts, then each section's remarks and tables.
 
     >>> from io import StringIO
     >>> from parlai_humaneval.report.build import build_report
@@ -149,7 +149,7 @@ def _print_table(table: DataTable, console: Console, most: int = ROWS, *, more: 
 def table_lines(
     table: DataTable, width: int, most: int = ROWS, *, more: str = "--out", wider: str = ""
 ) -> Iterator[RenderableType]:
-    """As many columns as fit, from the left, and at most so many rows; what is left out is said.
+    """As many columns as fit, from the left, and at most so many rows, with a note on omissions.
 
     ``more``: the option that shows the rest; ``wider``: what shows the other columns, where that is something else.
     """

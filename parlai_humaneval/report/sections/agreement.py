@@ -57,7 +57,7 @@ class Judged:
 
     @property
     def again(self) -> pd.DataFrame:
-        """Rows of things of which it is known what the own rater had said."""
+        """Rows of things with a known answer by the dialogue's own rater."""
         return self.rows[self.rows["own"].notna().to_numpy(dtype=bool)]
 
 
@@ -245,7 +245,7 @@ class TurnRow(AgreementBase):
 
 
 class Agreement(Section):
-    """How far people who judged the same agree."""
+    """Agreement of people who judged the same things."""
 
     TITLE: ClassVar[str] = "Agreement of raters"
 

@@ -34,7 +34,7 @@ class QuestionTest(win_rates.GroupTest, ComparedRow):
 
 
 class ByGroup(Section):
-    """Whether who wins depends on the group, then the win rates in each."""
+    """Whether win rates depend on the group, and the win rates in each."""
 
     TITLE: ClassVar[str] = "Win rates by group"
 

@@ -102,7 +102,7 @@ class Comparisons(Section):
     of_order: dict[Family, list[str]] = Field(default_factory=dict, exclude=True)
 
     def summary(self) -> list[Summary]:
-        """A summary of each group, but of turns that the section on them tells."""
+        """A summary of each group, except turns, which have their own section."""
         summaries: list[Summary] = []
         of_groups = {remark for pairs in grouped(self.pairs) for remark in self._remarks_of(pairs)}
         general = [remark for remark in self.remarks if remark not in of_groups]
@@ -255,7 +255,7 @@ def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str],
     standings = paired.model_wins(rows, level=options.level)
     if len(standings) < 3:
         return
-    # Pairs that stem from turns of more models are no such pairs: their replies were chosen from all of them at once.
+    # Pairs from turns with more models do not count: their replies were chosen from all of them at once.
     of_two = (rows["n_models"].fillna(2) == 2).all()
     names = [standing.model for standing in standings]
     fitted = oriented_strengths(rows, models=names, level=options.level) if of_two else None
@@ -299,7 +299,7 @@ def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame, order: ModelO
 
 
 def grouped(rows: Iterable[R]) -> list[list[R]]:
-    """Rows of each group together, in the order in which they stand."""
+    """Rows of each group together, in their order."""
     groups: dict[Family, list[R]] = {}
     for row in rows:
         groups.setdefault(row.group, []).append(row)

@@ -31,7 +31,7 @@ _CURVE_POINTS = 80
 
 
 class PairTime(Row):
-    """When the paper's test told two models apart, in rater hours; None where it never did.
+    """The rater hours after which the paper's test distinguished two models; None: never.
 
     ``paper``: that ``test`` at the end, of the answers that decided something; ``anytime``: the p-value that allows for
     looking after every answer, of comparisons only. ``hours``: of all answers (left-open pages count as the median), with

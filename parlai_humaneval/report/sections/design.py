@@ -168,7 +168,7 @@ def _name_of(row: MeasureRow | GapRow, group: str = "") -> str:
 
 
 class Design(Section):
-    """How alike answers of one worker and of one dialogue are, and which gaps the data could show."""
+    """Correlation of answers by one worker and about one dialogue, and the gaps that the data could show."""
 
     TITLE: ClassVar[str] = "What these data could show"
 
@@ -237,7 +237,7 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
     )
     effective = None
     if by_worker.estimate is not None:
-        # At most as many: that answers of one worker differ more than others is no reason to count them twice.
+        # At most as many: a negative ICC must not count answers twice.
         count = effective_number(alike.n, _size(by_worker), by_worker.estimate)
         effective = float(alike.n) if count is None else min(float(alike.n), count)
     known = {name: [value for gap in gaps if (value := gap[name]) is not None] for name in OVER_PAIRS}

@@ -20,7 +20,7 @@ NAMED = 6
 
 
 class DirectAssessment(Assessment, Section):
-    """Slider ratings of each model; models stand from best to worst."""
+    """Slider ratings of each model, the best model first."""
 
     TITLE: ClassVar[str] = "Direct assessment"
 
@@ -108,7 +108,7 @@ class DirectAssessment(Assessment, Section):
                 ("criteria", criteria.labels, criteria.pearson),
             )
         ]
-        # Of two models there is one p, which the table has; a correlation over two models is 1 or −1, whatever they are.
+        # With two models there is a single p, which is in the table; a correlation over two models is always 1 or −1.
         return [*scores, *(heats if len(self.models) > 2 else ()), *agreement]
 
     def methods(self) -> list[views.Method]:

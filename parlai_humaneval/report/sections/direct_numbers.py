@@ -117,7 +117,7 @@ class Correlations(Part):
 
 
 class OpinionRow(Row):
-    """What raters thought of the topic. ``n``: dialogues, the degraded model's too, as the paper counts them.
+    """Raters' opinions of the topic. ``n``: dialogues, the degraded model's too, as the paper counts them.
 
     ``share_passed``, ``share_failed``: of the dialogues of these workers. ``overall``: mean z of the dialogues that
     count, clustered by rater.
@@ -184,7 +184,7 @@ TENTHS = 20
 
 
 class Assessment(Part):
-    """Slider ratings of each model; models stand from best to worst."""
+    """Slider ratings of each model, the best model first."""
 
     basis: Basis
     models: list[sliders.SystemScore]
@@ -240,7 +240,7 @@ def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessme
         clustered[i][j] = clustered[j][i] = gap.difference.p_decides
     spread = data.ratings.groupby("worker_id")["raw"].agg(["min", "max"])
     failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
-    # Of raw scores, which are those that the paper's Table 8 correlates.
+    # Raw scores, as in the paper's Table 8.
     places = list(map(str, range(1 + len(criteria))))
     of_models = {score.model: [score.raw_overall, *(score.raw[name] for name in criteria)] for score in scores}
     table = {

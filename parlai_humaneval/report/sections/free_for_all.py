@@ -243,7 +243,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     agreement = ordering.ranking_agreement(*of_models)
     # A model that did not take part has no points, and a rank that nobody asks for.
     dialogue_ranks = np.where(np.isnan(group.points), np.nan, ranks_of(np.nan_to_num(group.points, nan=-1.0)))
-    # TrueSkill knows a model by those that it met; strengths allow for who they were.
+    # TrueSkill ranks a model by its opponents; strengths adjust for them.
     ones = np.ones(len(group.chosen))
     by_strength, order = bool(np.isnan(group.points).any()), strengths.order
     ranks = [order.rank(name) for name in group.models] if by_strength else ranks_of([[of.middle for of in ranges]])[0]
@@ -369,7 +369,7 @@ def _verdict(
         tops=tops,
         unordered=order.unordered(tops),
         not_compared=ordering.not_compared,
-        # Of equal points TrueSkill gives the model in the middle of its list a little more.
+        # With equal points, TrueSkill favors the model in the middle of its list a little.
         alike=[row.model for row in models if first.ranges.middle - row.ranges.middle < SAME_SCORE],
         one=one,
         two=two,

@@ -57,7 +57,7 @@ def _p_of(name: str) -> Column:
 
 
 class JudgedRow(Row):
-    """What a judge answered, and in which study."""
+    """A judge's answers in one study."""
 
     judge: Annotated[str, Column(telling=True)]
     technique: Name
@@ -66,7 +66,7 @@ class JudgedRow(Row):
 
 
 class AgreementRow(JudgedRow):
-    """How far a judge agrees with people on ``what``, and they with each other.
+    """A judge's agreement with people on ``what``, and people's agreement with each other.
 
     ``n``: pairs of an answer of the judge and one of a person about the same thing, of ``n_things``; both orders count.
     ``same``, ``kappa`` (Cohen's) and ``alpha``: of these pairs. ``people_…``: of two people who answered about the same
@@ -145,7 +145,7 @@ class FamilyRow(JudgedRow):
 
 
 class JudgeRow(Row):
-    """What a judge is, what it was asked, and what that took. ``cost``: in ``currency``, where it has a price."""
+    """A judge, its questions, and their cost. ``cost``: in ``currency``, where it has a price."""
 
     judge: Annotated[str, Column()]
     model: Name
@@ -198,7 +198,7 @@ class Judges(Section):
         ]
 
     def in_short(self) -> list[str]:
-        """A line for each judge: that it is one, and how far it agrees."""
+        """A line on each judge and its agreement with people."""
         rows = sorted(self.agreement, key=lambda row: (row.source != "comparisons", -row.n))
         led = [(judge, next((row for row in rows if row.judge == judge.judge), None)) for judge in self.judges]
         return say("judges", "in_short", led=led, absent=ABSENT)
@@ -248,7 +248,7 @@ def build(tables: Tables, options: Options) -> Judges | None:
 
 @dataclass(frozen=True)
 class Matched:
-    """What a judge and people answered about the same things: rows of :class:`~.rated_things.Judged` of either."""
+    """A judge's and people's answers about the same things: rows of :class:`~.rated_things.Judged` of either."""
 
     judge: str
     question: agreeing.Judged
@@ -412,5 +412,5 @@ def _asked(name: str, rows: pd.DataFrame) -> JudgeRow:
 
 
 def goes_by_place(first: float, options: int) -> bool:
-    """Whether what stood first was chosen so often, or, of two, so seldom, that nothing else counted."""
+    """Whether the first candidate was chosen so often (or, of two, so rarely) that content did not matter."""
     return first >= GOES_BY_PLACE or (options == 2 and first <= 1 - GOES_BY_PLACE)

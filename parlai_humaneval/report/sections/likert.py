@@ -36,7 +36,7 @@ class LikertRow(cells.AskedRow):
 
     @property
     def family(self) -> Family:
-        """What is corrected for, and answered, together."""
+        """The family for corrections, which also gets one answer."""
         return Family(self.technique, self.setting, self.metric, self.criterion)
 
 
@@ -82,7 +82,7 @@ class LikertPair(LikertRow):
 
     @property
     def line(self) -> PairLine:
-        """The pair with the better one first: that was rated higher, or lower where more is worse."""
+        """The pair with the better model first: rated higher, or lower if more is worse."""
         tests: dict[str, Any] = {"paper": self.paper, "superiority": self.effective}
         names = (self.model_a, self.model_b)
         return PairLine.of(*names, self.gap, self.paper.p_value, share=False, fewer_is_better=self.reversed, **tests)
@@ -176,7 +176,7 @@ class Likert(Section):
         return [*figures, *views.curve_figures(**views.look("likert_turn_weights"), curves=curves)]
 
     def methods(self) -> list[views.Method]:
-        """How the numbers shown were made, and no others."""
+        """The methods behind the numbers shown."""
         return [
             views.method("likert", "mean_ratings"),
             *(views.method("likert", name) for name in OF_PAIRS if self.pairs),

@@ -134,7 +134,7 @@ class PooledAnswer:
         return sentence("turns", "pooled", answer=self, **facts, level=level, equal=EQUAL, pair_p=conclusions.pair_p)
 
     def remarks(self) -> Iterator[str]:
-        """Why the order is not that of the shares, in one sentence; and what could not be estimated."""
+        """A sentence on why the order differs from that of the shares, and estimates that are missing."""
         swapped = [
             (above, below)
             for above, below in combinations([row for row in self.models if row.strength.estimate is not None], 2)

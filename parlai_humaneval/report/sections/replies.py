@@ -29,7 +29,7 @@ NAMED = 5
 
 
 class ModelReplies(Row):
-    """What one model was asked for and gave; of ``n`` replies ``n_shown`` could be rated.
+    """Replies of one model; of ``n`` replies, ``n_shown`` could be rated.
 
     ``n_failed``: only blanks, or thoughts, which are ``n_thinking``; ``n_blocked``: refused by the response filter;
     ``n_asked_again``: as its first words gave the model away or were refused. ``n_masked``: shown with something hidden,

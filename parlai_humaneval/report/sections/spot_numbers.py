@@ -44,7 +44,7 @@ class Share(cells.Row):
 
 
 class LabelCount(cells.Row):
-    """What a speaker was taken for; ``taken_for_human`` and ``spotted``: shares of the labels human and bot."""
+    """The labels of a speaker; ``taken_for_human`` and ``spotted``: shares of the labels human and bot."""
 
     n: Annotated[int, cells.Column("Labels")]
     human: cells.Count
@@ -272,7 +272,7 @@ WINS, SPOTTED_SOONER, EFFECTS = "the bot with the better label", "the bot that i
 
 
 class Analysis(Part):
-    """All that is said of some judged segments. ``models``: bots only, best first; ``humans``: people, if shown.
+    """The analysis of some judged segments. ``models``: bots only, best first; ``humans``: people, if shown.
 
     ``resamples``: of the ranks, as many as asked for, or fewer where there are very many segments. ``same_features``:
     share of answers on features in which the two speakers were found the same.

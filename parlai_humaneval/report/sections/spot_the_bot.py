@@ -98,7 +98,7 @@ class SegmentsSection(spot_numbers.Analysis, Section):
 
 
 def build(tables: Tables, options: Options) -> SegmentsSection | None:
-    """All that ``segments`` says; None where nobody finished judging one.
+    """The section on ``segments``; None if nobody finished judging one.
 
     With several settings, the numbers of the section pool them, and each setting is analysed by itself besides. Raises
     TableError: the two speakers of a segment contradict each other; ValueError: a length k below 1.

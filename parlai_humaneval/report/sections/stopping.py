@@ -55,7 +55,7 @@ class StudyPart(Row):
 
 
 class DecidedStudy(StudyPart):
-    """A study that stops once it reaches a decision: its rule, what it took, and what came of it.
+    """A study that stops once it reaches a decision: its rule, its size, and its outcome.
 
     ``said``: how it stands, in a sentence. ``helped``: what a ``judge`` adds. ``unit``: what its dialogues are called.
     ``question``: the raters' question, if it is known and is not a general preference. ``trouble``: why nothing can be
@@ -116,11 +116,11 @@ class DecidedPair(StudyPart):
 
     @property
     def state(self) -> str:
-        """What was decided, and whether through others; or that it is open."""
+        """The decision, and whether it follows from others; or that the pair is open."""
         return f"{self.claim}{', through others' if self.through else ''}" or "open"
 
     def ahead_first(self) -> DecidedPair:
-        """The pair with the better model first, or of those that are not told apart that which won more."""
+        """The pair with the better model first or, without a decision, the model that won more."""
         share, estimate = self.share, self.estimate
         if self.decided == "first" or (self.decided != "second" and (estimate is None or estimate >= 0.5)):
             return self

@@ -371,7 +371,7 @@ def tested_rows(families: Sequence[Sequence[ComparisonGroup]], level: float, fir
         for found in family_tests(groups, level=level, first=first, asked_alone=asked_alone):
             row = turn_rows.TestRow.of(found, _of_group(found.group), first_turn=first)
             if found.test.of_pair:
-                # Of one group the difference that the pair is told by, on the scale of other techniques.
+                # For one group: the leading difference of the pair, on the scale of other techniques.
                 own = win_rates.superiority_of_difference(row.told)
                 row.superiority = everywhere.get(row.pair) or (win_rates.complement(own) if row.problem else own)
             rows.append(row)

@@ -15,7 +15,7 @@ from parlai_humaneval.statistics.core.rows import AskedRow, Column, Estimate, p_
 from parlai_humaneval.statistics.judges.tables import prediction_powered
 from parlai_humaneval.tables.columns import TableError, Tables
 
-FIGURES = 12  # Of more answers, the figure has those that are worth most
+FIGURES = 12  # with more answers, the figure shows those that are worth most
 NAMED = 2  # Estimates that are named of those that are left out
 
 

@@ -35,7 +35,7 @@ FEW_CLUSTERS = 10  # Below it the interval is remarked as a rough guide
 SHARE_LIMITS, DIFFERENCE_LIMITS = (0.0, 1.0), (-1.0, 1.0)
 """The possible range of a share, and of the difference of two shares."""
 _CELLS_AT_ONCE = 4_000_000
-_BEYOND_COUNTING = 1_000  # So many clusters can be dealt out in so many ways that the smallest p is 0 to any digit
+_BEYOND_COUNTING = 1_000  # with this many clusters, the smallest p is 0 to any digit
 NO_VARIANCE = 1e-9  # A smaller standard error is none
 FLIPPED, EXACT_FLIPS = "sign-flip test", "exact sign-flip test"
 AGREE = "agree, so there is no variance between them to estimate an interval from"
@@ -256,8 +256,8 @@ class Clusters:
         low, high = self.interval(level)
         if null is None:
             return None, low, high
-        # Sums of whole numbers tie at some hypotheses and not beside them, so that p may jump there: the larger p and the
-        # longer interval are given, and both say the same.
+        # Sums of whole numbers tie at some hypotheses but not next to them, so p may jump there: take the larger p and
+        # the longer interval, so that both agree.
         p = self.p_value(null)
         if p >= 1 - level:
             return p, min(low, null), max(high, null)

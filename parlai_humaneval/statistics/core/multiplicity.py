@@ -93,7 +93,7 @@ class Family(NamedTuple):
         return ", ".join(filter(None, (self.technique, self.setting, metric, question)))
 
 
-NO_FAMILY = Family("", "", "")  # Of tests that are all of one family
+NO_FAMILY = Family("", "", "")  # for tests that form a single family
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -27,7 +27,7 @@ SOURCE = "Waudby-Smith & Ramdas 2024, Estimating means of bounded random variabl
 PRIOR_VARIANCE = 0.05
 """Mean square of what the share of a dialogue's turns that one model wins is away from one half, before anything is known:
 some six turns that are a little alike."""
-PRIOR_COUNT = 8.0  # So many workers that is worth
+PRIOR_COUNT = 8.0  # the prior is worth this many workers
 PRIOR_LIKENESS = 0.3  # Expected correlation of the shares in two dialogues of one worker
 SMALLEST = 1e-200
 """The smallest capital, so that processors can count quickly: negligible for a stake of 1."""

@@ -95,7 +95,7 @@ def _many_tails(sizes: Floats, reached: Floats) -> Floats:
 
 def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
     """P(Σ ± sizes ≥ each of ``reached``, none below 0) by the saddlepoint of K(t) = Σ log cosh(t·size)."""
-    # Most of what is asked for beside large clusters is further than all the others together reach.
+    # Near large clusters, most targets are further away than all the others together reach.
     tails, possible = np.zeros(len(reached)), reached < float(sizes.sum()) * (1 - _SMALL)
     wanted = reached[possible]
     # Sums of clusters that are close to normal: where the sum is small, or there is nothing left to flip.

@@ -101,7 +101,7 @@ def orient_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
             raise TableError(f"item {item!r} of rater {worker!r}: {words} ({named})", where="comparisons")
     turned = np.asarray(a > b, dtype=bool)
     outcome = np.where(tied, 0, np.where(winner == a, 1, -1))
-    # Of two dialogues ``side`` says who was first; of two replies their position, which of more than two says too little.
+    # ``side`` gives the order of two dialogues, the position that of two replies; with more replies it says too little.
     side, position = (
         comparisons[name].astype("Float64").to_numpy(dtype=float, na_value=np.nan) for name in ("side", "position_a")
     )

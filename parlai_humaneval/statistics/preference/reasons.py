@@ -66,7 +66,7 @@ def reasons(tables: Tables) -> pd.DataFrame:
     lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN, nobody=True)
     of_turns = pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
     known = tables.comparisons["reason"].notna().to_numpy(dtype=bool)
-    # Turns that stand in the table of turns have brought their reasons along.
+    # Turns in the table of turns already have their reasons.
     told = tables.turns.loc[tables.turns["reason"].notna().to_numpy(dtype=bool), "dialogue_id"].unique()
     known = known & ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
     pairs = orient_pairs(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
@@ -205,7 +205,7 @@ def telling_words(
     others = total - table
     own, rest = table + alpha, others + alpha
     sums = [side.sum(axis=1, keepdims=True) for side in (own, rest)]
-    # Of the only word there is the odds are infinite, and tell nothing.
+    # The odds of a single word are infinite, and meaningless.
     with np.errstate(divide="ignore", invalid="ignore"):
         log_odds = np.log(own / (sums[0] - own)) - np.log(rest / (sums[1] - rest))
     z = np.nan_to_num(log_odds / np.sqrt(1 / own + 1 / rest), posinf=0.0, neginf=0.0)

@@ -186,7 +186,7 @@ def compare_choices(
             paper = mcnemar_test(only_a, only_b, n=len(gaps), name=name)
         told = with_once_each(clustered_mean, gaps, owners, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
         sums = cluster_sums(gaps, np.ones_like(gaps), owners)
-        # Of so few the test tries all signs, and draws none: it needs no seed.
+        # With so few, the test tries all signs and draws none, so it needs no seed.
         few = MIN_CLUSTERS <= sums.n_clusters < FEW_CLUSTERS
         test = TurnTest(
             models=(models[a], models[b]),
@@ -300,7 +300,7 @@ def equality_tests(
 ) -> TurnTest:
     """All models at once, in the turns that showed all of them (and with ``one_pick`` had one pick)."""
     full = ~np.isnan(matrix).any(axis=1)
-    # Where two models said the same and it was picked, both are marked; such a turn is no single pick.
+    # If two models gave the same reply and it was picked, both are marked, so the turn has more than one pick.
     full &= (matrix.sum(axis=1) == 1) if one_pick else True
     chosen = matrix[full]
     counts = [int(count) for count in chosen.sum(axis=0)]

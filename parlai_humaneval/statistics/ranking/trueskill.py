@@ -26,7 +26,7 @@ Number = TypeVar("Number", float, Floats)
 MU, SIGMA = 25.0, 25.0 / 3
 BETA, TAU, DRAW = 25.0 / 6, 25.0 / 300, 0.10
 TOLERANCE, PASSES = 1e-12, 1_000
-FEW = 12  # So many matches are faster one by one, in plain numbers
+FEW = 12  # up to this many matches are faster one by one, in plain numbers
 
 _ROOT_HALF, _ROOT_2_PI, _ROOT_PI_2 = math.sqrt(0.5), math.sqrt(2 / math.pi), math.sqrt(math.pi / 2)
 

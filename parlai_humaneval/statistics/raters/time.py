@@ -82,7 +82,7 @@ class RaterClock:
             self._known[name] = numbered.set_index(_RATED)["row"]
         self._known = {name: _by_both_names(of) for name, of in self._known.items()}
         self._judged: pd.Series[Any] = pd.Series(_epoch(judged["started"]), index=judged["judgement_id"])
-        # Who held a dialogue does not matter when its pair is judged.
+        # The dialogue's rater does not matter when its pair is judged.
         self._of_dialogue = talk.groupby(level=0).mean()
 
     def _at(self, name: str, *keys: Keys) -> Floats:

@@ -312,7 +312,7 @@ def ols(
         raise ValueError("x and y must have no missing or infinite values: leave such rows out")
     design = np.column_stack([np.ones(len(target)), matrix])
     width = design.shape[1]
-    # The pseudo-inverse: terms that cannot be told apart are found, and said so, term by term.
+    # The pseudo-inverse finds terms that cannot be separated, and each of these gets a note.
     solver, projection = np.linalg.pinv(design), np.linalg.pinv(design, rcond=1e-10) @ design
     estimates, inverse = solver @ target, solver @ solver.T
     residuals, free = target - design @ estimates, len(target) - int(np.linalg.matrix_rank(design))

@@ -200,7 +200,7 @@ def assessed(tables: Tables) -> Assessed | None:
     left = filters.of_unfinished(everything["dialogue_id"], everything["worker_id"], tables.dialogues)
     first_hand = filters.finished(everything) & ~left & everything["own_worker"].isna().to_numpy(dtype=bool)
     rows = everything[filters.on_sliders(everything) & np.asarray(first_hand, dtype=bool)]
-    # Of several techniques the direct assessment, so that live raters and readers are not mixed.
+    # With several techniques, take the direct assessment, so that live raters and readers are not mixed.
     assessment = (rows["technique"].isin(with_trait("sliders")) | rows["technique"].isna()).to_numpy(dtype=bool)
     if assessment.any() and not assessment.all():
         others = ", ".join(sorted(set(rows["technique"][~assessment])))

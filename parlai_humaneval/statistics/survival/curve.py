@@ -154,7 +154,7 @@ def survival_with_bands(
     notes: tuple[str, ...] = (too_few_clusters(cluster).replace(" and a p-value", ""),)
     if groups >= MIN_CLUSTERS and size:
         notes = small_sample_notes(groups, cluster)
-        # Of each resample; one in which a length was not drawn takes its neighbour's share.
+        # One curve per resample; a length that was not drawn takes its neighbour's share.
         rng, curves, at_once = np.random.default_rng(seed), [], max(1, _CELLS_AT_ONCE // max(groups, size * size))
         for start in range(0, draws, at_once):
             drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=min(at_once, draws - start)).astype(float)

@@ -44,7 +44,7 @@ def win_by_label(first: str, second: str) -> int:
 
 def spot_the_bot_segments(rows: pd.DataFrame) -> pd.DataFrame:
     """A row for each judged segment of which both speakers were labelled."""
-    check_unique("segments", rows)  # one that stands twice would meet itself below
+    check_unique("segments", rows)  # a repeated row would meet itself below
     columns = [*SEGMENT, "answer_number", "model", "opponent", "label", "seconds"]
     first, second = (rows.loc[(rows["entity"] == entity).to_numpy(dtype=bool), columns] for entity in (0, 1))
     both = first.merge(second, on=[*SEGMENT, "answer_number"], suffixes=("_0", "_1"))

@@ -72,7 +72,7 @@ def test_people_are_drawn_by_the_seed_from_those_that_are_long_enough() -> None:
 def test_exchanges_of_the_seed_come_on_top() -> None:
     """They are shown, but no model has said them."""
     assert len(segments(bots(1, 6), seeded=1)) == 3
-    with pytest.raises(DataError, match=r"has 5 complete exchange.*takes 5 after 1 of the seed"):
+    with pytest.raises(DataError, match=r"has 5 complete exchange.*needs 5 after 1 of the seed"):
         segments(bots(1, 5), seeded=1)
 
 
@@ -99,7 +99,7 @@ def test_too_few_dialogues_are_told_with_numbers(
 @pytest.mark.parametrize(
     ("dialogues", "human", "said"),
     [
-        ([*bots(3), talk("brief", ("a", "b"), 4)], people(9), r"line 7: dialogue brief has 4 .*takes 5 \(3 of the 4"),
+        ([*bots(3), talk("brief", ("a", "b"), 4)], people(9), r"line 7: dialogue brief has 4 .*needs 5 \(3 of the 4"),
         (bots(3), people(9, 4), r"people-0 has 4 .* \(0 of the 9 dialogues between people"),
         ([talk("odd", ("a", ""), 5)], people(9), "line 7: dialogue odd does not say who s2 is.*entities"),
         (bots(3), [talk("odd", ("", ""), 5)] * 9, "does not say who s1 and s2"),
@@ -121,5 +121,5 @@ def test_people_who_are_drawn_are_long_enough_for_the_seed_as_well() -> None:
     """Segments of people have the length of those of models, whose first exchange no model said."""
     drawn = segments(bots(3, 6), [*people(4, 5), talk("long", (HUMAN, HUMAN), 6)], share=0.25, seeded=1)
     assert {name for item in drawn for name in item.dialogues if not name.startswith("bot")} == {"long"}
-    with pytest.raises(DataError, match="the longest segment takes 5 after 1 of the seed"):
+    with pytest.raises(DataError, match="the longest segment needs 5 after 1 of the seed"):
         segments(bots(3, 6), people(4, 5), share=0.25, seeded=1)

@@ -1,4 +1,4 @@
-"""What Mephisto's sandboxes add to names in databases, and the errors of a crowd."""
+"""What Mephisto's sandboxes add to names in databases, and the errors of a crowd and of what is stored."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def plain_name(stored: str) -> str:
 def stored_names(name: str) -> tuple[str, str]:
     """What a worker whose page says this name may be called in the database."""
     return name, name + SANDBOX_SUFFIX
+
+
+class ResultsError(HumanevalError, RuntimeError):
+    """Stored results that cannot be read."""
 
 
 class CrowdError(HumanevalError, RuntimeError):

@@ -12,7 +12,7 @@ from mephisto_tasks.admission.visits import Site, only_closing
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, CrowdWords, Forgotten, Health, Market, Trace
 from mephisto_tasks.crowds.registry import crowds, register_crowd
 from mephisto_tasks.crowds.signing import SignedIds
-from parlai_humaneval.schema.steps import Redirect
+from parlai_humaneval.schema.wire import Redirect
 
 
 class _Here(Site):

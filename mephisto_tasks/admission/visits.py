@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from mephisto_tasks.admission.browsers import Shown
 from parlai_humaneval.i18n.translate import phrase, phrases, t
-from parlai_humaneval.schema.steps import Redirect
+from parlai_humaneval.schema.wire import Redirect
 
 if TYPE_CHECKING:
     from mephisto_tasks.config.task import TaskConfig

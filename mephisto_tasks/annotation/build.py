@@ -27,8 +27,8 @@ from parlai_humaneval._util.data_files import validated
 from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
 from parlai_humaneval.allocation.groups import Item
 from parlai_humaneval.allocation.items import ItemAllocator
+from parlai_humaneval.dialogues import PACKAGED
 from parlai_humaneval.dialogues.dialogue import HUMAN
-from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.materials.instructions import Practice, load_practice
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo

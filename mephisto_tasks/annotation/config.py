@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 from mephisto_tasks.config.names import NAME_MODELS, ConfigError
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.config.task import TaskConfig
-from parlai_humaneval.allocation.pairing import Pairing
-from parlai_humaneval.dialogues.sources import PACKAGED
-from parlai_humaneval.display.presenter import ReplyDisplay
+from parlai_humaneval.allocation import Pairing
+from parlai_humaneval.dialogues import PACKAGED
+from parlai_humaneval.display import ReplyDisplay
 from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.techniques.questions import dimensions_for, feature_question, pair_question
 

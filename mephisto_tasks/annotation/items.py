@@ -21,6 +21,7 @@ from parlai_humaneval._util.terminal import counting, say
 from parlai_humaneval.allocation import pairing
 from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.cli.options import placed
+from parlai_humaneval.dialogues import PACKAGED
 from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues
@@ -76,7 +77,7 @@ def pairings(config: StaticConfig, data_dir: Path) -> dict[tuple[str, str], tupl
     if config.generate and not config.dialogues:
         each = config.num_dialogues
         return dict.fromkeys(config.pairs(), (each, 1 if config.show == "segment" else each))
-    if config.show != "pair" or config.generate or samples.PACKAGED in config.dialogues:
+    if config.show != "pair" or config.generate or PACKAGED in config.dialogues:
         return {}
     try:
         dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task), samples.with_a_model)

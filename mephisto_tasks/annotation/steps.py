@@ -189,7 +189,12 @@ def asked(config: StaticConfig) -> list[records.AskedQuestion]:
             ]
         case "whole":
             text = config.question or wordings.DIMENSIONS_QUESTION
-            criteria = wordings.dimension_records(wordings.dimensions_for(config.scales))
+            criteria = [
+                records.CriterionRecord(
+                    name=one.name, text=one.text, scale="points", minimum=1, maximum=one.maximum, hints=list(one.hints)
+                )
+                for one in wordings.dimensions_for(config.scales)
+            ]
             return [records.AskedQuestion(question_id="rate", kind="rate", text=text, criteria=criteria)]
         case "replay":
             return []

@@ -13,6 +13,7 @@ from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.items import BatchPlan, PlannedItem, plan_batch
 from mephisto_tasks.annotation.steps import ItemPage, Names, panel, speakers_of
 from mephisto_tasks.config.names import ConfigError
+from mephisto_tasks.config.task import RatingConfig
 from mephisto_tasks.control.orders import Field
 from mephisto_tasks.session import steps as live_steps
 from mephisto_tasks.session import study as engine
@@ -32,14 +33,14 @@ from parlai_humaneval.schema import records
 from parlai_humaneval.schema import steps as asking
 from parlai_humaneval.schema.events import Finished, JudgingStarted
 from parlai_humaneval.schema.records import JudgementItem
-from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterion_records
+from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS
 
 
-def own_settings(shown: records.ShownDialogue, reasons: bool) -> live_steps.RatingConfig:
+def own_settings(shown: records.ShownDialogue, reasons: bool) -> RatingConfig:
     """The settings with which the dialogue's own rater was asked. Raises ConfigError: not known, or not understood."""
-    known = {name: value for name, value in shown.settings.items() if name in live_steps.RatingConfig.model_fields}
+    known = {name: value for name, value in shown.settings.items() if name in RatingConfig.model_fields}
     where = f"dialogue {shown.dialogue_id} cannot be rated again: this version cannot read its settings"
-    config = validated(live_steps.RatingConfig, known, where, error=ConfigError)
+    config = validated(RatingConfig, known, where, error=ConfigError)
     ticks, scales = (
         [one.model_copy(update={"text": READ_AGAIN.get(one.text, one.text)}).model_dump() for one in criteria]
         for criteria in (config.ticks(), config.scales())
@@ -77,7 +78,7 @@ class Replay:
         if not asked_then.verdict and asked_then.turn_question == "choose":
             questions.append(records.AskedQuestion(question_id="turn", kind="choose", text=rating.question))
         elif asked_then.turn_question == "tick":
-            criteria = criterion_records("tick", asked_then.ticks())
+            criteria = live_steps.criterion_records("tick", asked_then.ticks())
             questions.append(
                 records.AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria)
             )
@@ -86,7 +87,7 @@ class Replay:
                 records.AskedQuestion(question_id="verdict", kind="tick", text=rating.question, options=dict(VERDICTS))
             )
         if asked_then.final_criteria:
-            criteria = criterion_records(asked_then.final_scale, asked_then.scales())
+            criteria = live_steps.criterion_records(asked_then.final_scale, asked_then.scales())
             questions.append(
                 records.AskedQuestion(question_id="final", kind="rate", text=self._final_question, criteria=criteria)
             )

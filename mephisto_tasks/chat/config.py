@@ -9,10 +9,10 @@ from pydantic import Field, field_validator, model_validator
 
 from mephisto_tasks.config.names import NAME_MODELS, ConfigError
 from mephisto_tasks.config.task import APART as APART_IN_ALL
-from mephisto_tasks.session.steps import RatingConfig
+from mephisto_tasks.config.task import RatingConfig
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.allocation.groups import History
-from parlai_humaneval.display.presenter import ReplySettings
+from parlai_humaneval.display import ReplySettings
 from parlai_humaneval.i18n.translate import phrase, worded
 from parlai_humaneval.techniques.registry import picking, technique
 

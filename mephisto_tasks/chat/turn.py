@@ -14,8 +14,8 @@ from mephisto_tasks.chat.plans import DialoguePlan
 from mephisto_tasks.session.answers import MAX_TOPIC_CHARS
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.steps import choose_step, credited, tick_step
+from parlai_humaneval.display import ReplySettings
 from parlai_humaneval.display.images import pictures
-from parlai_humaneval.display.presenter import ReplySettings
 from parlai_humaneval.i18n.translate import phrase, phrases, t, tn
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.bot_speaker.growth import Growth

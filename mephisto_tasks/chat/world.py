@@ -16,7 +16,7 @@ from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import DialoguePlan, UnitPlan
 from mephisto_tasks.chat.turn import TurnRating, Waiting, typing_seconds
 from mephisto_tasks.session.page import POLL_S, PageSession
-from mephisto_tasks.session.steps import SIDES, final_question, rate_step, verdict_step
+from mephisto_tasks.session.steps import SIDES, criterion_records, final_question, rate_step, verdict_step
 from parlai_humaneval.display.images import IMAGES_FIELD, MOST_IMAGES
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
@@ -24,7 +24,7 @@ from parlai_humaneval.models.bot_speaker.growth import Growth
 from parlai_humaneval.schema import events as log
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.records import SCHEMA_VERSION, Candidate, ImageRecord, ModelRecord
-from parlai_humaneval.techniques.questions import VERDICTS, criterion_records
+from parlai_humaneval.techniques.questions import VERDICTS
 
 SUGGESTIONS = 12  # topics offered behind the button, a random part of the file
 

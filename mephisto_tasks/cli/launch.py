@@ -21,7 +21,6 @@ from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options
 from mephisto_tasks.config.files import check_models, check_typed, read_short_conf, technique_of_file
 from mephisto_tasks.config.names import PLAIN_CONF, ROOT, name_of
-from mephisto_tasks.control.snapshot import done_words, is_alive, one_line, so_far
 from mephisto_tasks.storage.locks import any_running
 from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import misspelt
@@ -123,27 +122,29 @@ def launch(
         if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
             raise WrongUsage(worded(__file__, "technique_first", task=task, options=options))
     entry = technique(task)
-    if not (list_confs or list_settings):
-        split_settings(chosen)  # missing files are reported before the models in them
-        check_models(entry, chosen)
-        server = check_settings(task, chosen, _check_paid if only_total else bool)
-        if not only_total:
-            if not any_running(data_dir):  # it may learn of changes
-                check_port(server)
-            click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
+    if list_confs or list_settings:
+        with options.waiting_for(options.LOADING), collector_off():
+            from mephisto_tasks.launch.config import conf_names
+        if list_confs:
+            click.echo("\n".join(conf_names(task)))
+        else:
+            show_settings(task, chosen, as_json)
+        return
+    split_settings(chosen)  # missing files are reported before the models in them
+    check_models(entry, chosen)
+    server = check_settings(task, chosen, _check_paid if only_total else bool)
+    if not only_total:
+        if not any_running(data_dir):  # it may learn of changes
+            check_port(server)
+        click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
     with options.waiting_for(options.LOADING), collector_off():
         from mephisto_tasks.cli.steer import change_running
+        from mephisto_tasks.control.snapshot import is_alive
         from mephisto_tasks.crowds.registry import crowd_in
         from mephisto_tasks.launch import config as settings
         from mephisto_tasks.launch import launch as launching
         from mephisto_tasks.launch.preparation import settings_of
 
-    if list_confs:
-        click.echo("\n".join(settings.conf_names(task)))
-        return
-    if list_settings:
-        show_settings(task, chosen, as_json)
-        return
     conf, overrides = split_settings(chosen)
     if verbose:
         overrides.append("mephisto.log_level=info")
@@ -365,6 +366,8 @@ def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
 
 
 def _on_bar(run: RunningStudy) -> dict[str, Any]:
+    from mephisto_tasks.control.snapshot import done_words, so_far
+
     groups, deciding = run.study.progress(), run.study.deciding_now()
     done, wanted = so_far(groups, deciding)
     running = sum(group.running for group in groups)
@@ -397,6 +400,8 @@ def follow_in_lines(run: RunningStudy, stop: threading.Event) -> None:
 
 
 def line(study: Study) -> str:
+    from mephisto_tasks.control.snapshot import one_line
+
     done, wanted = study.so_far()
     return one_line(
         done,

@@ -183,7 +183,7 @@ class _MainStudy:
     def plan_fixed(self) -> None:
         """The plan of so many dialogues, with the pay of the settings and the fee of their crowd."""
         from parlai_humaneval.cli.plan import of_settings
-        from parlai_humaneval.dialogues.sources import PACKAGED
+        from parlai_humaneval.dialogues import PACKAGED
         from parlai_humaneval.planning.pilot import with_pilot
         from parlai_humaneval.planning.plan import plan_study
 

@@ -109,8 +109,6 @@ def values_of(typed: str) -> list[Any]:
 def check_models(entry: Technique, chosen: Sequence[str], named: Sequence[str] = ()) -> list[ModelSpec]:
     """The models that raters chat with, as far as settings and their file name them (``models=[…]``, or ``named``).
     Raises ZooError: a file cannot be read, or no file has such a model."""
-    from parlai_humaneval.models.zoo.entries import load_zoo, resolve
-
     typed: dict[str, str] = {}
     of_file = next((read_short_conf(word[5:]) for word in chosen if word.startswith("conf=")), None)
     of_its_own = [] if of_file is None else of_file.overrides
@@ -120,6 +118,8 @@ def check_models(entry: Technique, chosen: Sequence[str], named: Sequence[str] =
     names = [*named, *map(str, values_of(typed["models"]) if typed.get("models", "").startswith("[") else ())]
     if not names or entry.engine != "live":  # others' models may speak in dialogues that are finished
         return []
+    from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+
     zoo = load_zoo(more=map(str, values_of(typed.get("zoo_files", "[]"))))
     return resolve([name for name in names if name in zoo or of_file is not None or "conf" not in typed], zoo)
 
@@ -140,18 +140,11 @@ def conf_file(conf: str) -> Path:
 
 
 class ShortConf(NamedTuple):
-    """A file by short names: the conf to begin with, settings as they are typed, and the technique if it names one."""
+    """A file by short names: the conf to begin with, and settings as they are typed."""
 
     conf: str
     overrides: list[str]
     path: Path
-    technique: str = ""
-
-    def check_technique(self, task: str) -> None:
-        """Raises ConfigError where the file is a study of another technique."""
-        if self.technique not in ("", task, recorded_as(task)):
-            what = f"this study uses {self.technique}, not {task}"
-            raise ConfigError(what, where=self.where("technique"), try_=f"parlai-humaneval launch {self.path}")
 
     def where(self, name: str) -> str:
         """The file, and the line of a setting in it where its name is there only once."""
@@ -160,8 +153,9 @@ class ShortConf(NamedTuple):
         return f"{self.path}, line {lines[0]}" if len(lines) == 1 else str(self.path)
 
 
-def read_short_conf(conf: str) -> ShortConf | None:
-    """The settings of a file; None for the name of a conf, and a file of Hydra's. Raises ConfigError."""
+def read_short_conf(conf: str, task: str = "") -> ShortConf | None:
+    """The settings of a file; None for the name of a conf, and a file of Hydra's. Raises ConfigError: it cannot be read,
+    or is a study of another technique than ``task``."""
     path = Path(conf).expanduser()
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         return None
@@ -177,7 +171,11 @@ def read_short_conf(conf: str) -> ShortConf | None:
     def next_to_it(file: str) -> str:
         return str(path.parent / file) if (path.parent / file).exists() else file
 
-    return ShortConf(begins_with, list(typed_settings(content, moved=next_to_it)), path, technique_named)
+    short = ShortConf(begins_with, list(typed_settings(content, moved=next_to_it)), path)
+    if task and technique_named not in ("", task, recorded_as(task)):
+        what = f"this study uses {technique_named}, not {task}"
+        raise ConfigError(what, where=short.where("technique"), try_=f"parlai-humaneval launch {path}")
+    return short
 
 
 def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

@@ -17,8 +17,8 @@ from mephisto_tasks.config.names import ConfigError as ConfigError
 from mephisto_tasks.config.stopping import StoppingSettings
 from parlai_humaneval._util.errors import InvalidValue, Problem, value_problem
 from parlai_humaneval._util.text import clean_label
-from parlai_humaneval.i18n.translate import Offered, offered
-from parlai_humaneval.quality.registry import known_checks
+from parlai_humaneval.i18n.translate import Offered, offered, phrase
+from parlai_humaneval.techniques.questions import Criterion, criteria_for
 
 MOST_LOCALES = 30  # no site takes more of them in one requirement
 
@@ -284,10 +284,54 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
 
     def check_blocking(self) -> None:
         """Check that every blocking check exists, and that there is a qualification to block by. Raises InvalidValue."""
+        from parlai_humaneval.quality.registry import known_checks  # it loads the records
+
         known_checks(self.blocking_checks)
         if self.blocking_checks and not self.block_qualification:
             what = "blocking_checks need a block_qualification to give to raters who fail"
             raise InvalidValue(what, try_="add block_qualification=NAME, or leave blocking_checks out")
+
+
+class RatingConfig(TaskConfig):
+    """Settings of what a rater is asked about a dialogue with models, at its turns and at its end."""
+
+    question: str = ""
+    """Question at each turn, or at the end if turns are not rated; if empty, the published wording for the metric. You
+    can compare results with others' only if the wording is the same."""
+    turn_question: Literal["choose", "tick", "none"] = "choose"
+    """What raters do at a turn: choose among the replies, tick statements about the reply, or nothing (none). Choices
+    separate replies best. Ticks rate one model alone. Asking nothing leaves chats undisturbed."""
+    min_choices: int = Field(default=1, ge=0)
+    """Fewest replies to choose at a turn. With 0, raters can say that no reply is good instead of guessing."""
+    max_choices: int | None = Field(default=1, ge=1)
+    """Most replies to choose at a turn; null: all. A limit of one finds the best reply. Without a limit, raters choose
+    all good replies, which is faster."""
+    turn_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
+    """Statements to tick at a turn: names, or your own as {name, text}. They say what was right or wrong, which a
+    choice alone does not."""
+    none_label: str = phrase("None of these")
+    """Label of the explicit “none” of a choice. Word it for your question, such as “None is appropriate”."""
+    verdict: bool = False
+    """Whether the rater says which of two partners is better, which ends the dialogue. This gives one judgement per
+    chat, from people who stop as soon as they are sure."""
+    final_scale: Literal["likert", "slider"] = "slider"
+    """Scale of ``final_criteria``: Likert 1–5, or a continuous slider 0–100. Everybody knows Likert scales. A slider
+    captures smaller differences."""
+    final_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
+    """Criteria to rate at the end of the dialogue: names, or your own as {name, text, reversed}. They judge the chat as
+    a whole, about which single turns say little."""
+
+    @model_validator(mode="after")
+    def _known_criteria(self) -> Self:
+        self.ticks()
+        self.scales()
+        return self
+
+    def ticks(self) -> list[Criterion]:
+        return criteria_for("tick", self.turn_criteria)
+
+    def scales(self) -> list[Criterion]:
+        return criteria_for(self.final_scale, self.final_criteria)
 
 
 ARCHITECT_TYPE = "humaneval_local"

@@ -21,20 +21,17 @@ from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Site
 from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
-from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
-from mephisto_tasks.storage.provider_names import CrowdError, Finding, NotYetKnown
-from mephisto_tasks.storage.results import requesters
-from mephisto_tasks.workers.roster import SiteBlocks
+from mephisto_tasks.storage.provider_names import CrowdError as CrowdError
+from mephisto_tasks.storage.provider_names import Finding
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
 
     from mephisto_tasks.admission.identity import Reception
     from mephisto_tasks.crowds.signing import SignedIds
-    from mephisto_tasks.payments.ledger import Payer
+    from mephisto_tasks.payments.ledger import Payer as Payer
     from mephisto_tasks.server.app import Guard
-
-__all__ = ["CrowdError", "NotYetKnown", "SiteBlocks"]
+    from mephisto_tasks.workers.roster import SiteBlocks as SiteBlocks
 
 Agree = Callable[[Quote], None]  # shows what a launch can cost; raises where nobody agrees
 Waiting = Callable[[str], AbstractContextManager[None]]  # words for what is done → what is entered for as long as that
@@ -345,6 +342,8 @@ class CrowdLaunch:
     @property
     def blocks(self) -> tuple[str, str]:
         """The qualifications of those who were blocked by hand: everywhere, and in this study."""
+        from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
+
         return BLOCKED_EVERYWHERE, blocked_here(self.task_name)
 
     def page_words(self) -> dict[str, Any]:
@@ -490,6 +489,8 @@ class Crowd:
 
     def health(self, data_dir: Path) -> list[Finding]:
         """For ``doctor``: what the site says of each account that is registered for it."""
+        from mephisto_tasks.storage.results import requesters
+
         accounts, known, what = self.accounts(), requesters(data_dir), f"Provider {self.provider_type}"
         if accounts is None:
             return []

@@ -9,18 +9,18 @@ from functools import cache
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util import compat
 from mephisto_tasks.crowds.crowd import Crowd, CrowdError, CrowdWords
-from mephisto_tasks.payments.ledger import Payer
-from mephisto_tasks.storage.results import query
-from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval._util.files import make_private, mode_within
 from parlai_humaneval._util.plugins import load_plugins
 from parlai_humaneval.statistics.core.formatting import counted
+
+if TYPE_CHECKING:
+    from mephisto_tasks.payments.ledger import Payer
 
 FOLDERS = ("local", "panels", "invitations", "prolific", "mturk")
 """Crowds of this package, in display order; the first of a provider type answers for old runs of it."""
@@ -113,6 +113,9 @@ class _Unknown(Crowd):
 
 def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
     """That work was done in another place, and counts, in a sentence; None: all was done here. Raises ResultsError."""
+    from mephisto_tasks.storage.results import query
+    from mephisto_tasks.storage.work import completed_work
+
     if not (data_dir / "database.db").is_file():
         return None
     if {str(row[0]) for row in query(data_dir, "providers", [task_name])} <= {provider}:

@@ -35,10 +35,9 @@ from mephisto_tasks.config.names import (
 from mephisto_tasks.config.task import ARCHITECT_TYPE, ArchitectSettings, ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, default_place, register_providers
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
-from mephisto_tasks.storage.results import flat
 from parlai_humaneval._util.data_files import not_yaml, read_yaml
 from parlai_humaneval._util.errors import choose_from, misspelt
-from parlai_humaneval.dialogues.sources import PACKAGED
+from parlai_humaneval.dialogues import PACKAGED
 from parlai_humaneval.i18n.translate import offered, worded
 from parlai_humaneval.materials.consent import load_consent
 from parlai_humaneval.techniques.questions import pair_question
@@ -169,9 +168,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     from mephisto_tasks.server.security import origin
 
     known = [*blueprint_names(settings_model(task)), *sorted(mephisto_settings())]
-    of_file = read_short_conf(conf)
-    if of_file is not None:
-        of_file.check_technique(task)
+    of_file = read_short_conf(conf, task)
     own = [] if of_file is None else of_file.overrides
     conf = conf if of_file is None else of_file.conf
     registered = _registered(task, [*own, *beneath, *overrides])
@@ -251,10 +248,8 @@ def _line_of(override: str, of_file: ShortConf | None) -> str:
 def check_first(task: str, conf: str, overrides: Sequence[str], takes: Takes | None = None) -> ArchitectSettings | None:
     """Check single settings, before Mephisto and ParlAI are loaded, and if ``takes`` accepts the crowd, what it needs; the
     rest is left to :func:`compose_config`. Where it will listen, None if that is not known yet. Raises HumanevalError."""
-    of_file = read_short_conf(conf)
-    if of_file is not None:
-        of_file.check_technique(task)
-        overrides = [*of_file.overrides, *overrides]
+    of_file = read_short_conf(conf, task)
+    overrides = [*([] if of_file is None else of_file.overrides), *overrides]
     _file_of(task, conf if of_file is None else of_file.conf)
     model, entry, parser = settings_model(task), technique(task), OverridesParser.create()
     of_crowds = [f"{ROOT}provider.{name}" for crowd in crowds() for name in crowd.Settings.model_fields]
@@ -431,6 +426,8 @@ def _check_bounds(config: DictConfig, task: str) -> None:
 
 def _missing(config: DictConfig) -> list[str]:
     """Settings without a value. Raises OmegaConf's error for one that takes the value of another which is not there."""
+    from mephisto_tasks.storage.results import flat  # loads the records, which checks of what was typed do not need
+
     settings = flat(OmegaConf.to_container(config, resolve=True))
     return [name for name, value in settings.items() if value == "???" or (isinstance(value, list) and "???" in value)]
 

@@ -24,7 +24,7 @@ from mephisto_tasks.launch.config_reference import Setting, as_text, list_settin
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.terminal import typed_program
-from parlai_humaneval.dialogues.sources import PACKAGED
+from parlai_humaneval.dialogues import PACKAGED
 from parlai_humaneval.models.selection import Given, named_apart, specs_of
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.parlai_plugin.setup import parlai_without_torch

@@ -18,8 +18,8 @@ from mephisto_tasks.crowds.registry import crowd_of, crowds
 from mephisto_tasks.monitoring import status
 from mephisto_tasks.monitoring.status import WORDS
 from mephisto_tasks.payments.ledger import Ledger
-from mephisto_tasks.payments.policy import DOLLARS, PayError, due
-from mephisto_tasks.payments.statement import Books, terms_of
+from mephisto_tasks.payments.policy import DOLLARS, PayError
+from mephisto_tasks.payments.statement import Books, due, terms_of
 from mephisto_tasks.storage import results, sqlite
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs

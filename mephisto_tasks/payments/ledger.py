@@ -27,10 +27,10 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
-from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, money
+from mephisto_tasks.payments.policy import DOLLARS, PayError, money
 from mephisto_tasks.storage.locks import exclusive_lock, study_folder
 from mephisto_tasks.storage.sqlite import Database
-from mephisto_tasks.storage.work import CENT
+from mephisto_tasks.storage.work import CENT, Work
 from parlai_humaneval._util.data_files import read_text
 
 LEDGER = "ledger.db"
@@ -55,6 +55,19 @@ _COLUMNS = (
     "token, account, kind, worker, worker_id, session, agent_id, assignment, cents, why, state, words, file, "
     "intended_at, changed_at, currency, batch, before"
 )
+
+
+class Due(BaseModel, extra="forbid", frozen=True):
+    """What is owed in all for one unit of one worker, in ``currency``; ``why`` is a phrase."""
+
+    work: Work
+    amount: Decimal
+    why: str
+    currency: str = DOLLARS
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.work.worker_id, self.work.session
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:

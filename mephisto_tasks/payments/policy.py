@@ -6,16 +6,13 @@ payment. A worker whose data is filtered out can still get paid” (Ji et al. 20
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Literal
 
 from pydantic import BaseModel, Field, computed_field, field_validator
 
-from mephisto_tasks.storage.work import CENT, Work, cents, unit_of
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.quality import check_dialogue, check_workers, known_checks
-from parlai_humaneval.schema.records import Rated
 
 DOLLARS = "USD"
 _SIGNS = {DOLLARS: "$", "EUR": "€", "GBP": "£"}
@@ -121,80 +118,6 @@ class Terms(BaseModel, extra="forbid", frozen=True):
     @field_validator("practice", "minimum")
     @classmethod
     def _whole_cents(cls, value: Decimal) -> Decimal:
+        from mephisto_tasks.storage.work import cents  # it loads the records, and settings are checked before
+
         return cents(value)
-
-
-class Due(BaseModel, extra="forbid", frozen=True):
-    """What is owed in all for one unit of one worker, in ``currency``; ``why`` is a phrase."""
-
-    work: Work
-    amount: Decimal
-    why: str
-    currency: str = DOLLARS
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.work.worker_id, self.work.session
-
-
-def pro_rata(reward: Decimal, done: int, whole: int) -> Decimal:
-    """The share of a reward for ``done`` of ``whole`` parts, in whole cents, rounded up."""
-    if whole <= 0 or done <= 0:
-        return Decimal("0.00")
-    of_reward = int(reward / CENT) * min(done, whole)
-    return -(-of_reward // whole) * CENT
-
-
-def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str], currency: str = DOLLARS) -> Due:
-    """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed. Raises PayError."""
-    if not 0 <= work.reward <= MOST:
-        reward = money(work.reward, currency)
-        raise PayError(f"the reward of unit {work.unit_id} is {reward}, which is not a valid amount")
-    amount, why = _owed(work, terms.of_launch(work.task_run_id), withheld.get((work.worker, work.session)))
-    return Due(work=work, amount=cents(amount), why=why, currency=currency)
-
-
-def _owed(work: Work, terms: Terms, failed: str | None) -> tuple[Decimal, str]:
-    """An amount, and why. ``failed``: the check that withholds it."""
-    nothing = Decimal("0.00")
-    if work.simulated:
-        return nothing, "a program"
-    if failed is not None and work.outcome in ("complete", "partial"):
-        return nothing, f"withheld: failed {failed}"
-    match work.outcome:
-        case "complete":
-            return work.reward, "complete"
-        case "stopped":
-            return work.reward, "interrupted by us: paid in full"
-        case "partial":
-            part = f"{work.done} of {work.whole} {work.counted}"
-            if work.resumable:
-                return nothing, f"{part}: can continue while the launch runs"
-            match terms.partial:
-                case "pro_rata":
-                    return pro_rata(work.reward, work.done, work.whole), part
-                case "full":
-                    return work.reward if work.done else nothing, f"{part}, paid in full"
-                case "none":
-                    return nothing, f"{part}, not paid"
-        case "practice_only":
-            return terms.practice, "practice only"
-        case "continued":
-            return nothing, "continued: paid with the later visit"
-        case "running":
-            return nothing, "still at work"
-
-
-def failed_checks(records: Sequence[Rated], checks: Collection[str]) -> dict[tuple[str, str], str]:
-    """(Pseudonym, unit) → the first of ``checks`` that the worker or their work in it failed. Raises CheckError."""
-    if not checks:
-        return {}
-    names = known_checks(checks)
-    failed: dict[tuple[str, str], str] = {}
-    of_workers = check_workers(records, names)
-    for record in records:
-        verdicts = [*check_dialogue(record, names), *of_workers.get(record.worker, [])]
-        for verdict in verdicts:
-            if verdict.passed is False:
-                failed.setdefault((record.worker, unit_of(record)), verdict.check)
-    return failed

@@ -13,12 +13,14 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from mephisto_tasks.payments.ledger import PAID, SETTLED, Kind, Ledger, Owed, Payer, Payment, Proposal, Remaining
-from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, Terms, due, failed_checks, money
+from mephisto_tasks.payments.ledger import PAID, SETTLED, Due, Kind, Ledger, Owed, Payer, Payment, Proposal, Remaining
+from mephisto_tasks.payments.policy import DOLLARS, MOST, PayError, Terms, money
 from mephisto_tasks.storage.provider_names import CrowdError
 from mephisto_tasks.storage.results import blueprints, currencies_of, query, read_records
-from mephisto_tasks.storage.work import CENT, Work, completed_work
+from mephisto_tasks.storage.work import CENT, Work, cents, completed_work, unit_of
 from parlai_humaneval._util.data_files import validated
+from parlai_humaneval.quality import check_dialogue, check_workers, known_checks
+from parlai_humaneval.schema.records import Rated
 from parlai_humaneval.statistics.core.formatting import counted
 
 NOTHING = Decimal("0.00")
@@ -335,3 +337,65 @@ def _line(worker: str, currency: str, dues: Sequence[Due], paid: Decimal, writte
         written=written,
         currency=currency,
     )
+
+
+def pro_rata(reward: Decimal, done: int, whole: int) -> Decimal:
+    """The share of a reward for ``done`` of ``whole`` parts, in whole cents, rounded up."""
+    if whole <= 0 or done <= 0:
+        return Decimal("0.00")
+    of_reward = int(reward / CENT) * min(done, whole)
+    return -(-of_reward // whole) * CENT
+
+
+def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str], currency: str = DOLLARS) -> Due:
+    """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed. Raises PayError."""
+    if not 0 <= work.reward <= MOST:
+        reward = money(work.reward, currency)
+        raise PayError(f"the reward of unit {work.unit_id} is {reward}, which is not a valid amount")
+    amount, why = _amount(work, terms.of_launch(work.task_run_id), withheld.get((work.worker, work.session)))
+    return Due(work=work, amount=cents(amount), why=why, currency=currency)
+
+
+def _amount(work: Work, terms: Terms, failed: str | None) -> tuple[Decimal, str]:
+    """An amount, and why. ``failed``: the check that withholds it."""
+    if work.simulated:
+        return NOTHING, "a program"
+    if failed is not None and work.outcome in ("complete", "partial"):
+        return NOTHING, f"withheld: failed {failed}"
+    match work.outcome:
+        case "complete":
+            return work.reward, "complete"
+        case "stopped":
+            return work.reward, "interrupted by us: paid in full"
+        case "partial":
+            part = f"{work.done} of {work.whole} {work.counted}"
+            if work.resumable:
+                return NOTHING, f"{part}: can continue while the launch runs"
+            match terms.partial:
+                case "pro_rata":
+                    return pro_rata(work.reward, work.done, work.whole), part
+                case "full":
+                    return work.reward if work.done else NOTHING, f"{part}, paid in full"
+                case "none":
+                    return NOTHING, f"{part}, not paid"
+        case "practice_only":
+            return terms.practice, "practice only"
+        case "continued":
+            return NOTHING, "continued: paid with the later visit"
+        case "running":
+            return NOTHING, "still at work"
+
+
+def failed_checks(records: Sequence[Rated], checks: Collection[str]) -> dict[tuple[str, str], str]:
+    """(Pseudonym, unit) → the first of ``checks`` that the worker or their work in it failed. Raises CheckError."""
+    if not checks:
+        return {}
+    names = known_checks(checks)
+    failed: dict[tuple[str, str], str] = {}
+    of_workers = check_workers(records, names)
+    for record in records:
+        verdicts = [*check_dialogue(record, names), *of_workers.get(record.worker, [])]
+        for verdict in verdicts:
+            if verdict.passed is False:
+                failed.setdefault((record.worker, unit_of(record)), verdict.check)
+    return failed

@@ -13,7 +13,7 @@ from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.text import count_words
 from parlai_humaneval.i18n.translate import phrase, t, tn
 from parlai_humaneval.schema import steps
-from parlai_humaneval.schema.wire import WireAnswer
+from parlai_humaneval.schema.wire import MAX_TEXT, WireAnswer
 
 NOT_FINISHED = phrase("This task is not finished yet, so it cannot be submitted. Please continue below.")
 
@@ -25,7 +25,7 @@ A = TypeVar("A", bound=WireAnswer)
 
 
 def read_answer(
-    packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...], max_chars: int = steps.MAX_TEXT
+    packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...], max_chars: int = MAX_TEXT
 ) -> tuple[A | None, str | None]:
     """The answer in a packet, where it is one of ``kinds`` to the step; else None and a sentence."""
     if packet is EARLY_SUBMIT:

@@ -24,8 +24,9 @@ from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, cut_off_units, last_seen
 from mephisto_tasks.workers.qualifications import resets_by_id
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
-from parlai_humaneval.display.vocabulary import unprotected
+from parlai_humaneval.display import ReplyDisplay
+from parlai_humaneval.display.presenter import Presenter, presenter_of
+from parlai_humaneval.display.vocabulary import packaged, unprotected
 from parlai_humaneval.i18n.translate import phrase, phrases, speaking, t, tn, worded
 from parlai_humaneval.materials.instructions import Instructions, load_instructions
 from parlai_humaneval.planning.inputs import ONBOARDING_MINUTES
@@ -243,7 +244,7 @@ def study_presenter(
 
 def unprotected_languages(config: TaskConfig, presenter: Presenter) -> list[str]:
     """A remark where raters may read a language in which nothing is known of how programs give themselves away."""
-    remark = unprotected(config.languages().languages, presenter.vocabulary)
+    remark = unprotected(config.languages().languages, presenter.vocabulary or packaged())
     return [] if remark is None else [remark]
 
 

@@ -24,9 +24,9 @@ from mephisto_tasks.session.answers import CHECKS, read_answer
 from mephisto_tasks.storage.results import newest_states, task_names
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff
+from parlai_humaneval.display import ReplyDisplay
 from parlai_humaneval.display.images import ImageStore, pictures
 from parlai_humaneval.display.markdown import is_formatted, markup_of
-from parlai_humaneval.display.presenter import ReplyDisplay
 from parlai_humaneval.i18n.translate import ENGLISH, Language, phrases, speaking, t
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm, may_be_chat_llm
@@ -36,7 +36,7 @@ from parlai_humaneval.schema.events import REFUSED_EXCERPT, JudgingStarted, Refu
 from parlai_humaneval.schema.rebuild import split_dialogues
 from parlai_humaneval.schema.records import ImageRecord
 from parlai_humaneval.schema.steps import PageState
-from parlai_humaneval.schema.wire import Said, WireAnswer
+from parlai_humaneval.schema.wire import MAX_TEXT, Said, WireAnswer
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
@@ -406,7 +406,7 @@ class PageSession:
         while True:
             packet = self._next_packet()
             self.visit.answered()
-            answer, problem = read_answer(packet, step.step_id, kinds, getattr(step, "max_chars", steps.MAX_TEXT))
+            answer, problem = read_answer(packet, step.step_id, kinds, getattr(step, "max_chars", MAX_TEXT))
             if answer is not None:
                 problem = CHECKS[type(answer)](step, answer) or self._lost_image(answer)
             update_id = packet.get("update_id")

@@ -7,67 +7,22 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from pydantic import Field, model_validator
-from typing_extensions import Self
-
-from mephisto_tasks.config.task import TaskConfig
+from mephisto_tasks.config.task import RatingConfig, TaskConfig
 from parlai_humaneval.i18n.translate import joined, phrase, phrases, t, tn
 from parlai_humaneval.materials import instructions as items
 from parlai_humaneval.materials.instructions import ChooseItem, Practice, PracticeItem, RateItem, in_language
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.events import PracticeAnswered, PracticeEnded
-from parlai_humaneval.schema.records import Candidate
-from parlai_humaneval.techniques.questions import FINAL_QUESTION, RANGES, SLIDER_ENDS, VERDICTS, Criterion, criteria_for
+from parlai_humaneval.schema.records import Candidate, CriterionRecord
+from parlai_humaneval.techniques.questions import FINAL_QUESTION, RANGES, SLIDER_ENDS, VERDICTS, Criterion, Place
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.page import PageSession  # It loads Mephisto, and settings are checked before
 
 SIDES = ["A", "B"]  # names of two partners side by side
-
-
-class RatingConfig(TaskConfig):
-    """Settings of what a rater is asked about a dialogue with models, at its turns and at its end."""
-
-    question: str = ""
-    """Question at each turn, or at the end if turns are not rated; if empty, the published wording for the metric. You
-    can compare results with others' only if the wording is the same."""
-    turn_question: Literal["choose", "tick", "none"] = "choose"
-    """What raters do at a turn: choose among the replies, tick statements about the reply, or nothing (none). Choices
-    separate replies best. Ticks rate one model alone. Asking nothing leaves chats undisturbed."""
-    min_choices: int = Field(default=1, ge=0)
-    """Fewest replies to choose at a turn. With 0, raters can say that no reply is good instead of guessing."""
-    max_choices: int | None = Field(default=1, ge=1)
-    """Most replies to choose at a turn; null: all. A limit of one finds the best reply. Without a limit, raters choose
-    all good replies, which is faster."""
-    turn_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
-    """Statements to tick at a turn: names, or your own as {name, text}. They say what was right or wrong, which a
-    choice alone does not."""
-    none_label: str = phrase("None of these")
-    """Label of the explicit “none” of a choice. Word it for your question, such as “None is appropriate”."""
-    verdict: bool = False
-    """Whether the rater says which of two partners is better, which ends the dialogue. This gives one judgement per
-    chat, from people who stop as soon as they are sure."""
-    final_scale: Literal["likert", "slider"] = "slider"
-    """Scale of ``final_criteria``: Likert 1–5, or a continuous slider 0–100. Everybody knows Likert scales. A slider
-    captures smaller differences."""
-    final_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
-    """Criteria to rate at the end of the dialogue: names, or your own as {name, text, reversed}. They judge the chat as
-    a whole, about which single turns say little."""
-
-    @model_validator(mode="after")
-    def _known_criteria(self) -> Self:
-        self.ticks()
-        self.scales()
-        return self
-
-    def ticks(self) -> list[Criterion]:
-        return criteria_for("tick", self.turn_criteria)
-
-    def scales(self) -> list[Criterion]:
-        return criteria_for(self.final_scale, self.final_criteria)
 
 
 def choose_step(config: RatingConfig, step_id: str, cards: list[steps.Card], question: str = "") -> steps.ChooseStep:
@@ -96,6 +51,22 @@ def credited(candidates: Sequence[Candidate], cards: Iterable[str]) -> list[str]
     )
 
     return [name for card in cards for name in standing_for(candidates, card)]
+
+
+def criterion_records(place: Place, criteria: Sequence[Criterion]) -> list[CriterionRecord]:
+    """As records contain them."""
+    minimum, maximum = RANGES[place]
+    return [
+        CriterionRecord(
+            name=criterion.name,
+            text=criterion.text,
+            reversed=criterion.reversed,
+            scale=place,
+            minimum=minimum,
+            maximum=maximum,
+        )
+        for criterion in criteria
+    ]
 
 
 def tick_step(config: RatingConfig, step_id: str, reply: steps.Card, question: str = "") -> steps.TickStep:

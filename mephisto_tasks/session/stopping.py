@@ -197,28 +197,21 @@ class StoppingMonitor:
             self._study.predict(name, place, shares[item_id], mean, at=self._clock())
         self._write()
 
-    def note(self, worker: str, models: Iterable[str], outcome: Callable[[Models], log.Outcome | None]) -> None:
+    def note(
+        self, worker: str, models: Iterable[str], outcome: Callable[[Models], log.Outcome | None], so_far: int = 0
+    ) -> None:
         """Note what came of a worker's dialogue about these models: ``outcome`` for them in the order in which they
-        were drawn; None: nothing was answered. One that was not drawn here, or is noted, changes nothing."""
+        were drawn; None: nothing was answered. One that was not drawn here, or is noted, changes nothing. ``so_far``:
+        only the choices up to now, in a dialogue of so many turns."""
         name = self._name_of(worker)
         with self._lock:
             place = self._next(name, models)
             answer = None if place is None else outcome(self._drawn[name][place])
-            if place is not None and answer is not None:
+            if place is not None and answer is not None and so_far:
+                self._study.choose(name, place, answer, whole=so_far, at=self._clock())
+            elif place is not None and answer is not None:
                 self._study.answer(name, place, answer, at=self._clock())
                 self._answered[name].add(place)
-        self._write()
-
-    def choose(
-        self, worker: str, models: Iterable[str], outcome: Callable[[Models], log.Outcome | None], whole: int
-    ) -> None:
-        """Note a worker's choices so far in a dialogue of ``whole`` turns. ``outcome``: see :meth:`note`."""
-        name = self._name_of(worker)
-        with self._lock:
-            place = self._next(name, models)
-            chosen = None if place is None else outcome(self._drawn[name][place])
-            if place is not None and chosen is not None:
-                self._study.choose(name, place, chosen, whole=whole, at=self._clock())
         self._write()
 
     def noted(self, worker: str, models: Iterable[str]) -> int:
@@ -341,7 +334,7 @@ def note_record(monitor: StoppingMonitor, worker: str, record: Rated) -> None:
     if record.status == "complete":
         monitor.note(worker, models, of_record)
     elif isinstance(record, DialogueRecord):
-        monitor.choose(worker, models, of_record, whole=int(record.settings["turns"]))
+        monitor.note(worker, models, of_record, so_far=int(record.settings["turns"]))
 
 
 def note_missing(monitor: StoppingMonitor, finished: Iterable[tuple[str, Rated]]) -> None:

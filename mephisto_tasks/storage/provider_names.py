@@ -1,4 +1,5 @@
-"""What Mephisto's sandboxes add to names in databases, the errors of a crowd, and what ``doctor`` finds."""
+"""What Mephisto's sandboxes add to names in databases, the errors of a crowd and of stored data, and what ``doctor``
+finds."""
 
 from __future__ import annotations
 
@@ -18,6 +19,10 @@ def plain_name(stored: str) -> str:
 def stored_names(name: str) -> tuple[str, str]:
     """What a worker whose page says this name may be called in the database."""
     return name, name + SANDBOX_SUFFIX
+
+
+class ResultsError(HumanevalError, RuntimeError):
+    """Stored results that cannot be read."""
 
 
 class CrowdError(HumanevalError, RuntimeError):

@@ -17,9 +17,10 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run, study_folder
+from mephisto_tasks.storage.provider_names import ResultsError as ResultsError
 from mephisto_tasks.storage.sqlite import Database, waits_at_most
 from parlai_humaneval._util.data_files import FASTEST
-from parlai_humaneval._util.errors import HumanevalError, misspelt
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.allocation.groups import Cell, PastDialogue, PastJudgement
 from parlai_humaneval.quality.registry import checked
@@ -113,10 +114,6 @@ QUERIES: dict[str, str] = dict(
 PATIENCE_S = 30.0  # How long a reader waits while another program writes
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; only with it can pseudonyms be computed from worker names."""
-
-
-class ResultsError(HumanevalError, RuntimeError):
-    """Stored results that cannot be read."""
 
 
 @dataclass(frozen=True)

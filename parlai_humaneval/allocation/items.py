@@ -47,12 +47,7 @@ class ItemPool:
     that are needed alike; ``by_lot``: between all items of a cell that may be drawn. Raises ValueError."""
 
     def __init__(
-        self,
-        items: Sequence[Item],
-        wanted: Mapping[Cell, int] | None,
-        chance: random.Random,
-        *,
-        by_lot: bool = False,
+        self, items: Sequence[Item], wanted: Mapping[Cell, int] | None, chance: random.Random, *, by_lot: bool = False
     ) -> None:
         if not items:
             raise ValueError("there is nothing to judge: no item was given")

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue
+from parlai_humaneval.allocation import Pairing
 from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.i18n.translate import worded
@@ -25,9 +26,6 @@ SPARE = 4
 """This many times as many as wanted, so that workers who have met most dialogues still find some."""
 
 Judged = Literal["first", "second", "random"]
-Pairing = Literal["auto", "same_start", "any", "given"]
-"""Which dialogues are compared: those of the same start, all with all, or those that a file of pairs puts together. auto:
-as given, else of the same start, where every dialogue has such a partner and there are enough, else all with all."""
 
 
 class NotEnough(HumanevalError, ValueError):

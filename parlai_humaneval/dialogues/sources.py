@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from parlai_humaneval._util.data_files import DataError, packaged, read_text, text_lines
 from parlai_humaneval._util.errors import choose_from
+from parlai_humaneval.dialogues import PACKAGED
 from parlai_humaneval.dialogues.chats import EMPTY, FORMS, SHAPES
 from parlai_humaneval.dialogues.dialogue import HUMAN, PARTNERS, Dialogue, SaidLine
 from parlai_humaneval.dialogues.files import SHARED_ID, load_dialogues
@@ -23,7 +24,6 @@ PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
 TOGETHER = "+"  # Joins the names of models that speak as one, with a shared history
 ID_IN_FILE = "id_in_file"  # Setting of a dialogue whose id begins with the name of its file
 NAMED = 3  # a remark names at most this many files
-PACKAGED = "packaged"  # the entry for the samples of this project
 
 
 def load_sources(

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import regex
 
+from parlai_humaneval.display import Emoji
 from parlai_humaneval.display.markdown import without_markdown
 from parlai_humaneval.display.text import Code, marks, without_control, without_thoughts
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged
 
 Appearance = Literal["as_said", "plain", "markdown"]
-Emoji = Literal["keep", "strip"]
 
 CHANGES = (
     "control_characters", "thoughts", "unsafe_mark", "model_tokens", "speaker_labels", "markdown", "emoji", "white_space",

@@ -19,7 +19,8 @@ _HIDE = {ord(sign): 0xFDD0 + number for number, sign in enumerate(_SIGNS)}
 _SHOW = {free: sign for sign, free in _HIDE.items()}
 _MARKDOWN = marks("MARKDOWN")
 _BREAK = marks("BREAK")
-_DOUBTFUL = regex.compile(mark("DOUBTFUL"), regex.V1 | regex.MULTILINE | regex.IGNORECASE | regex.DOTALL)
+_DOUBTFUL = mark("DOUBTFUL"), regex.V1 | regex.MULTILINE | regex.IGNORECASE | regex.DOTALL
+compiled = lru_cache(regex.compile)  # on first use: it takes as long as all that is imported with it
 _DEEP = marks("DEEP")
 _MATHS = marks("MATHS")
 _LINE_BREAK = marks("LINE_BREAK")
@@ -63,7 +64,7 @@ def plain_end(text: str) -> int:
 def parsed(text: str, *, keep_maths: bool = False) -> list[Any]:
     """markdown-it's tokens of ``text``, to be :func:`put_back`; ``keep_maths``: LaTeX is not markdown."""
     known = _MATHS.sub(_all_hidden, text) if keep_maths else text
-    sure = _DOUBTFUL.sub(_hidden_from_parser, _DEEP.sub(_all_hidden, known))
+    sure = compiled(*_DOUBTFUL).sub(_hidden_from_parser, _DEEP.sub(_all_hidden, known))
     # A table with a row that is wider than its head is none: its last cells would be lost.
     lines = sure.split("\n")
     widest_below = 0

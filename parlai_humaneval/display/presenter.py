@@ -7,20 +7,14 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import regex
-from pydantic import BaseModel, Field, model_validator
-from typing_extensions import Self
-
-from parlai_humaneval._util.errors import InvalidValue
-from parlai_humaneval.display import masking
-from parlai_humaneval.display.appearance import ELLIPSIS, Appearance, Emoji, looked_over
+from parlai_humaneval.display import NO_CLASSIFIER, Emoji, ReplyDisplay, masking
+from parlai_humaneval.display.appearance import ELLIPSIS, Appearance, looked_over
 from parlai_humaneval.display.filtering import ResponseFilter, TextJudge, load_classifier, read_words
-from parlai_humaneval.display.markdown import markup_of, plain_end, words_of
+from parlai_humaneval.display.markdown import compiled, markup_of, plain_end, words_of
 from parlai_humaneval.display.text import ONLY_THOUGHTS, SENTENCE, UNSPACED, is_blank, is_thinking, without_thoughts
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged, vocabulary_with
-from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.schema.records import Mask, MaskKind
 
 WORDS_PER_S = 20.0
@@ -31,19 +25,19 @@ HELD_BACK = 13
 """Words at the end of an unfinished reply that are never shown yet: a phrase that will be hidden may begin there. The
 longest one of the samples that the tests measure masks with is recognised by its fourteenth word, most by their eighth."""
 
-_WORD = regex.compile(rf"\s*(?:[^\s{UNSPACED}]+|\X)")
-_HELD_WORD = regex.compile(rf"[^\s{UNSPACED}]+|(?:[{UNSPACED}]\p{{M}}*){{1,3}}")
+_WORD = rf"\s*(?:[^\s{UNSPACED}]+|\X)"
+_HELD_WORD = rf"[^\s{UNSPACED}]+|(?:[{UNSPACED}]\p{{M}}*){{1,3}}"
 
 
 def word_ends(text: str) -> list[int]:
     """Where each word of ``text`` ends; of Chinese, Thai and the like each character is one."""
-    return [match.end() for match in _WORD.finditer(text) if not match.group().isspace()]
+    return [match.end() for match in compiled(_WORD).finditer(text) if not match.group().isspace()]
 
 
 def settled_end(text: str) -> int:
     """The length of an unfinished ``text`` without its last :data:`HELD_BACK` words; three characters of Chinese, Thai
     and the like count as a word."""
-    begins = [match.start() for match in _HELD_WORD.finditer(text)]
+    begins = [match.start() for match in compiled(_HELD_WORD).finditer(text)]
     return begins[-HELD_BACK] if len(begins) > HELD_BACK else 0
 
 
@@ -138,17 +132,17 @@ _TELLING_END = "\n\nAs an AI language model, I have no feelings."
 
 @dataclass(frozen=True)
 class Presenter:
-    """Shows replies as a study's settings say (see :class:`~parlai_humaneval.display.presenter.ReplyDisplay`): first the
+    """Shows replies as a study's settings say (see :class:`~parlai_humaneval.display.ReplyDisplay`): first the
     looks, then the masks in what is left. ``prompts``: instructions that are not to be repeated. ``block``: replies in
     which ``response_filter`` finds something are refused, and not only masked. ``disclosures``: somebody's own
-    classifier."""
+    classifier. ``vocabulary``: None for the packaged one."""
 
     appearance: Appearance = "as_said"
     emoji: Emoji = "keep"
     max_chars: int | None = None
     ai_talk: bool = False
     prompts: tuple[str, ...] = ()
-    vocabulary: Vocabulary = field(default_factory=packaged)
+    vocabulary: Vocabulary | None = None
     response_filter: ResponseFilter | None = None
     block: bool = False
     disclosure_model: masking.DisclosureModel | None = None
@@ -222,7 +216,7 @@ class Presenter:
         begun = max(match.start() for match in SENTENCE.finditer(looks) if match.group())
         if self.disclosure_model is not None and end > begun:
             end = min(end, self.disclosure_model.innocent_end(looks, begun, len(looks)))
-        return looks[: masking.uncut_end(looks, begun, end, self.vocabulary, self.ai_talk)].rstrip()
+        return looks[: masking.uncut_end(looks, begun, end, self.vocabulary or packaged(), self.ai_talk)].rstrip()
 
     def _masks(self, looks: str, names: Sequence[str]) -> list[Mask]:
         masks = masking.giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
@@ -265,93 +259,6 @@ AS_SAID = Presenter()
 """As the model said it, but for names that give it away, marks of its format, and characters that nobody sees."""
 
 
-Filtering = Literal["none", "mask", "block"]
-AppearanceSetting = Literal["auto", "as_said", "plain", "markdown"]
-Typing = Literal["none", "natural", "fixed"]
-
-NO_CLASSIFIER = "none"
-"""As ``disclosure_classifier``: talk of being a program is found by lists alone."""
-
-
-class ReplyDisplay(BaseModel, extra="forbid", use_attribute_docstrings=True):
-    """How replies look, and which are not shown."""
-
-    appearance: AppearanceSetting = "auto"
-    """How replies look: markdown, as_said, plain or auto. markdown: rendered, the same for all models. as_said: exactly
-    as written. plain: without markdown, HTML tags, special tokens or empty lines. auto: markdown if any model is a chat
-    LLM or writes markdown in its first reply (in finished dialogues: in any line), otherwise as_said; a study keeps the
-    look it began with. A look that only one model has gives it away."""
-    emoji: Emoji = "keep"
-    """Whether emoji are shown (keep) or removed (strip). Strip them if only one model uses them, and they are not part
-    of your question."""
-    max_chars: int | None = Field(default=5000, ge=20)
-    """Maximum length of a reply on the page, in characters; longer replies are cut after a sentence. null: no limit.
-    People do not read pages. A limit that few replies reach changes little."""
-    hide_ai_talk: bool | None = None
-    """Whether “As an AI language model” and similar phrases are masked; null: only if replies are compared, and not for
-    humanness. Such phrases reveal a program, and people then judge that instead of the reply."""
-    disclosures_file: str = ""
-    """YAML file with model names and phrases by which programs reveal themselves, in addition to the packaged list.
-    Your model may use a name that no list knows."""
-    disclosure_classifier: str = ""
-    """module:function (text → score) that finds phrases that reveal a program, in addition to the packaged lists and
-    the packaged classifier for English. Sentences with a score of at least disclosure_threshold are masked. none: turn
-    off the packaged classifier as well."""
-    disclosure_threshold: float = Field(default=0.5, allow_inf_nan=False)
-    """Classifier score from which a sentence counts as revealing that a program wrote it. Lower thresholds mask more,
-    including harmless sentences."""
-    filter: Filtering = "none"
-    """What happens to offensive replies: none (they are shown), mask (the words are hidden), or block (the model is
-    asked again, then left out). This protects raters, but hides a flaw of the model."""
-    filter_words_file: str = ""
-    """Text file of words for the filter, one per line, in addition to its own list. Other languages and fields have
-    other offensive words."""
-    filter_classifier: str = ""
-    """module:function (text → score) as an additional filter; needs filter=block. Replies can offend without bad
-    words."""
-    filter_threshold: float = Field(default=0.5, allow_inf_nan=False)
-    """Score from which the classifier blocks a reply. Lower thresholds block more, including harmless replies."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.filter == "none" and (self.filter_words_file or self.filter_classifier):
-            raise InvalidValue(worded(__file__, "no_filter"))
-        if self.disclosure_classifier and self.hide_ai_talk is False:
-            raise InvalidValue(worded(__file__, "no_hiding"))
-        if self.filter_classifier and self.filter != "block":
-            raise InvalidValue(worded(__file__, "whole_replies"))
-        return self
-
-
-class ReplySettings(ReplyDisplay):
-    """The same for live replies, with when they appear."""
-
-    streaming: bool = False
-    """Whether raters see replies grow word by word while models write them, at the same pace, so speed reveals no
-    model. Raters choose when all replies are complete. They wait less, but the papers' raters saw whole replies."""
-
-    ask_again: int = Field(default=2, ge=0, le=10)
-    """How often a model is asked for another reply if its reply gives it away (its name, or a phrase that reveals a
-    program), before that is masked. 0: mask immediately. The first reply is recorded, with the reason. A new reply
-    reads better than one with gaps."""
-    typing: Typing = "none"
-    """When replies appear: as soon as all are ready (none), or not before a delay that depends on their length
-    (natural) or is typing_seconds (fixed). This hides how fast each model is."""
-    typing_seconds: float = Field(default=6.0, gt=0, le=120)
-    """Delay in seconds. fixed: time after the rater's message, which should exceed the slowest model's. natural: the
-    longest wait. Too long a wait makes people leave."""
-
-    @model_validator(mode="after")
-    def _streamable(self) -> Self:
-        if self.streaming and self.typing != "none":
-            raise InvalidValue(worded(__file__, "typing", typing=self.typing))
-        if self.streaming and self.filter == "block":
-            raise InvalidValue(worded(__file__, "streamed_filter"))
-        if self.streaming and self.disclosure_classifier not in ("", NO_CLASSIFIER):
-            raise InvalidValue(worded(__file__, "streamed_classifier"))
-        return self
-
-
 def presenter_of(
     looks: ReplyDisplay,
     options: Iterable[dict[str, Any]],
@@ -378,7 +285,7 @@ def presenter_of(
         emoji=looks.emoji,
         max_chars=looks.max_chars,
         ai_talk=ai_talk,
-        vocabulary=vocabulary_with(Path(looks.disclosures_file).expanduser()) if looks.disclosures_file else packaged(),
+        vocabulary=vocabulary_with(Path(looks.disclosures_file).expanduser()) if looks.disclosures_file else None,
         prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",

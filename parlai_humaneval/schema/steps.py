@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from parlai_humaneval.schema.wire import MAX_TEXT, Card, Name, Option, ReasonField, Said, Text, Wire, WireAnswer, Words
+from parlai_humaneval.schema.wire import Card, Name, Option, ReasonField, Redirect, Said, Text, Wire, WireAnswer, Words
 
 
 class PanelLine(Said):
@@ -79,7 +79,7 @@ class RankAnswer(WireAnswer):
     reason: Text = ""
 
 
-__all__ = ["MAX_TEXT", "Card", "FormAnswer", "FormStep", "Option", "Panel", "RankAnswer", "RankStep", "ReasonField"]
+__all__ = ["Card", "FormAnswer", "FormStep", "Option", "Panel", "RankAnswer", "RankStep", "ReasonField", "Redirect"]
 
 
 class Entry(Said):
@@ -241,14 +241,6 @@ class FeedbackStep(Wire):
     step_id: str
     label: Words
     max_chars: int = 5000
-
-
-class Redirect(Wire):
-    """Back to the ``site`` that sent the rater: an address, or a ``code`` that the rater is to enter there."""
-
-    site: str
-    url: str | None = None
-    code: str | None = None
 
 
 class EndStep(Wire):

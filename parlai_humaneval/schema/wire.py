@@ -84,6 +84,14 @@ class ReasonField(Wire):
     min_words: int = 1
 
 
+class Redirect(Wire):
+    """Back to the ``site`` that sent the rater: an address, or a ``code`` that the rater is to enter there."""
+
+    site: str
+    url: str | None = None
+    code: str | None = None
+
+
 class WireAnswer(Wire):
     """``update_id`` is the page's own, so that an answer sent twice counts once; ``step_id`` names what it answers."""
 

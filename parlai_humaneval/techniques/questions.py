@@ -23,7 +23,6 @@ from pydantic import BaseModel, Field, StringConstraints
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import phrase
-from parlai_humaneval.schema.records import CriterionRecord
 from parlai_humaneval.techniques.registry import PW_DIALOG, THIRD_PARTY, techniques
 
 Place = Literal["tick", "likert", "slider"]
@@ -92,22 +91,6 @@ def _chosen(
     return found
 
 
-def criterion_records(place: Place, criteria: Sequence[Criterion]) -> list[CriterionRecord]:
-    """As records contain them."""
-    minimum, maximum = RANGES[place]
-    return [
-        CriterionRecord(
-            name=criterion.name,
-            text=criterion.text,
-            reversed=criterion.reversed,
-            scale=place,
-            minimum=minimum,
-            maximum=maximum,
-        )
-        for criterion in criteria
-    ]
-
-
 class Dimension(BaseModel, extra="forbid", frozen=True):
     """``text``: what the rater reads above the points. ``hints``: what each point means, from 1; the last is the best."""
 
@@ -134,16 +117,6 @@ def dimensions_for(wanted: Sequence[str | Mapping[str, Any]]) -> list[Dimension]
     short_form = "{name: …, text: …, hints: […, …]}"
     form = f"{short_form} with a sentence for each point, from 1 (2 to 11 of them)"
     return _chosen(Dimension, DIMENSIONS, wanted, ("scale", "scales"), form, short_form)
-
-
-def dimension_records(dimensions: Sequence[Dimension]) -> list[CriterionRecord]:
-    """As records contain them: points from 1 to the number of hints."""
-    return [
-        CriterionRecord(
-            name=one.name, text=one.text, scale="points", minimum=1, maximum=one.maximum, hints=list(one.hints)
-        )
-        for one in dimensions
-    ]
 
 
 VERDICTS = {

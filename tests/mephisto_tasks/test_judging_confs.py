@@ -13,7 +13,7 @@ from mephisto_tasks.annotation.steps import load_golds, unfit
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.launch.config import compose_config, conf_names
-from parlai_humaneval.dialogues.sources import PACKAGED
+from parlai_humaneval.dialogues import PACKAGED
 from parlai_humaneval.materials.instructions import load_practice
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.techniques.questions import DIMENSIONS

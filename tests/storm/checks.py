@@ -11,7 +11,8 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
-from mephisto_tasks.payments.policy import Terms, due
+from mephisto_tasks.payments.policy import Terms
+from mephisto_tasks.payments.statement import due
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, finished_by_worker

@@ -12,10 +12,10 @@ from mephisto_tasks.crowds.invitations.store import FILE, InvitationStore
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd, LinkLaunch
 from mephisto_tasks.crowds.link.datastore import LINK
 from mephisto_tasks.crowds.registry import register_crowd
-from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.storage.locks import study_folder
 
 if TYPE_CHECKING:
+    from mephisto_tasks.payments.ledger import Payer
     from mephisto_tasks.server.app import Guard
 
 

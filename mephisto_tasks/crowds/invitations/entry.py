@@ -16,10 +16,9 @@ from mephisto_tasks.crowds.crowd import Invitation, InvitationState, Person
 from mephisto_tasks.crowds.invitations.store import InvitationError, InvitationStore, identity, read_people, trouble_of
 from mephisto_tasks.crowds.signing import DamagedKey, LinkSigner
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.i18n.translate import in_words, phrase, phrases, t
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
-from parlai_humaneval.schema.steps import Redirect
+from parlai_humaneval.schema.wire import Redirect
 
 logger = logging.getLogger(__name__)
 NAME = "invitation"
@@ -135,6 +134,8 @@ def _let_in(invitation: Invitation, refusal: InvitationState | None) -> None:
 
 def worker_namer(data_dir: Path) -> Callable[[Person], str]:
     """What names people in Mephisto's database: a person has one pseudonym in all studies of a data directory."""
+    from mephisto_tasks.storage.results import PSEUDONYM_KEY
+
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     return lambda person: f"{NAME}:{pseudonyms.worker(f'{NAME}:{identity(person)}')}"
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mephisto_tasks.admission import visits
 from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace
 from mephisto_tasks.crowds.link.datastore import FILE, LINK, VISIT, LinkDatastore
-from mephisto_tasks.storage.results import rows_of
 from parlai_humaneval.i18n.translate import phrase, phrases, t
-from parlai_humaneval.schema.steps import Redirect
+from parlai_humaneval.schema.wire import Redirect
 
 if TYPE_CHECKING:
     from mephisto_tasks.server.app import Guard
@@ -298,6 +297,8 @@ class LinkCrowd(Crowd, ABC):
         return [Trace(data_dir / self.provider_type / FILE, everything if person.everywhere else statements)]
 
     def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
+        from mephisto_tasks.storage.results import rows_of
+
         marks = ", ".join("?" * len(person.tasks))
         sql = f"SELECT session, registration FROM visits WHERE worker_name = ? AND task_name IN ({marks})"
         rows = rows_of(data_dir / self.provider_type / FILE, "visits", sql, [person.name, *person.tasks])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Visit
-from mephisto_tasks.storage.results import ResultsError
+from mephisto_tasks.storage.provider_names import ResultsError
 from mephisto_tasks.storage.sqlite import Database
 
 LINK = "link"

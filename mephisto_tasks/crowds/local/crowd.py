@@ -13,7 +13,7 @@ from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, CrowdWor
 from mephisto_tasks.crowds.registry import crowds, register_crowd
 from mephisto_tasks.crowds.signing import SignedIds
 from mephisto_tasks.storage.provider_names import Finding
-from parlai_humaneval.schema.steps import Redirect
+from parlai_humaneval.schema.wire import Redirect
 
 
 class _Here(Site):

@@ -15,11 +15,9 @@ from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.crowd import CrowdLaunch
 from mephisto_tasks.crowds.mturk.settings import CLOSED, MTURK, SANDBOX, MTurkSettings, asks_amazon
 from mephisto_tasks.crowds.registry import opened, register_crowd
-from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.payments.policy import Quote
 from mephisto_tasks.server.hosts import PagePolicy
 from mephisto_tasks.storage.provider_names import plain_name
-from mephisto_tasks.storage.results import read_settings, rows_of, stored_agents
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval.i18n.translate import phrases
@@ -90,8 +88,9 @@ class MTurkCrowd(crowd.Crowd):
     def accounts(self) -> crowd.Accounts | None:
         return MTurkAccounts(self.provider_type)
 
-    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
+    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> crowd.Payer:
         from mephisto_tasks.crowds.mturk.payer import MTurkPayer
+        from mephisto_tasks.storage.results import read_settings
 
         launched = read_settings(data_dir, task_name)
         masters_only = launched is not None and bool(launched.settings.get("blueprint.workers.masters"))
@@ -107,6 +106,8 @@ class MTurkCrowd(crowd.Crowd):
         return [crowd.Trace(data_dir / self.provider_type / STORE, [(freed, agents), (f"DELETE {of_person}", agents)])]
 
     def outside_ids(self, data_dir: Path, person: crowd.Forgotten) -> list[str]:
+        from mephisto_tasks.storage.results import rows_of
+
         marks = ", ".join("?" * len(person.agents))
         sql = f"SELECT assignment_id FROM agent_assignments WHERE agent_id IN ({marks})"
         rows = rows_of(data_dir / self.provider_type / STORE, "agent_assignments", sql, person.agents)
@@ -161,6 +162,7 @@ class MTurkAccounts:
     def take_off(self, data_dir: Path, task_name: str) -> int:
         """Raises ResultsError: there is no such task; MTurkError: HITs are still there."""
         from mephisto_tasks.crowds.mturk.launch import expire_left_over
+        from mephisto_tasks.storage.results import stored_agents
 
         stored_agents(data_dir, task_name)
         with opened(data_dir / "database.db") as db:

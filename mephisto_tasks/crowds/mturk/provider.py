@@ -41,11 +41,10 @@ from mephisto.data_model.unit import Unit
 from mephisto.operations.registry import register_mephisto_abstraction
 
 from mephisto_tasks.config.task import hydra_arguments
-from mephisto_tasks.crowds.crowd import NotYetKnown
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, client_for, session_for
 from mephisto_tasks.crowds.mturk.hits import expire, hits_left, make_hit, study_mark
 from mephisto_tasks.crowds.mturk.settings import MTURK, SANDBOX, WEEK_S, MTurkSettings
-from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX, NotYetKnown
 from parlai_humaneval.i18n.translate import phrases
 
 _AGENTS_TABLE = """CREATE TABLE IF NOT EXISTS agent_assignments (

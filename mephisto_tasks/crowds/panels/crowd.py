@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
@@ -17,8 +17,10 @@ from mephisto_tasks.crowds.invitations.entry import InvitationDoor
 from mephisto_tasks.crowds.link.crowd import Door, LinkLaunch
 from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL, PanelDoor, panel_door, panel_names, read_panel
 from mephisto_tasks.crowds.registry import register_crowd
-from mephisto_tasks.payments.ledger import Payer
 from parlai_humaneval.i18n.translate import phrases
+
+if TYPE_CHECKING:
+    from mephisto_tasks.payments.ledger import Payer
 
 _MADE_A_NUMBER = re.compile(r"-?(inf|\d+\.\d+(e[+-]\d+)?|\d+e[+-]\d+)")
 """Python's way to write what was 73E91204 or 1e5 before."""

@@ -19,7 +19,7 @@ from parlai_humaneval._util.data_files import read_yaml, validated
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.translate import phrases, t
-from parlai_humaneval.schema.steps import Redirect
+from parlai_humaneval.schema.wire import Redirect
 
 FOLDER = Path(__file__).parent
 NO_PANEL = "none"

@@ -20,7 +20,6 @@ from urllib.parse import urljoin, urlsplit
 from aiohttp import web
 
 from mephisto_tasks.admission.visits import Arrival, OnlyLooks, Outcome, Parameters, TurnedAway, instead_of_returning
-from mephisto_tasks.crowds.crowd import CrowdError, NotYetKnown
 from mephisto_tasks.crowds.link.crowd import DECLINED, RETURNED_ALREADY, Reception
 from mephisto_tasks.crowds.link.datastore import LinkDatastore, sessions
 from mephisto_tasks.crowds.panels.panel import PanelDoor
@@ -40,6 +39,7 @@ from mephisto_tasks.crowds.prolific.store import (
     screen_out_of,
 )
 from mephisto_tasks.payments.ledger import Ledger
+from mephisto_tasks.storage.provider_names import CrowdError, NotYetKnown
 from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.schema.steps import Redirect
 

@@ -15,7 +15,6 @@ from mephisto_tasks.crowds.crowd import cents_of
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
 from mephisto_tasks.crowds.prolific.settings import ProlificSettings
 from mephisto_tasks.crowds.registry import register_crowd
-from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.payments.policy import Quote
 from mephisto_tasks.storage.provider_names import Finding
 
@@ -105,7 +104,7 @@ class ProlificCrowd(LinkCrowd):
 
         return ProlificAccounts()
 
-    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
+    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> crowd.Payer:
         from mephisto_tasks.crowds.prolific.payer import ProlificPayer
 
         return ProlificPayer(data_dir, task_name, requester)

@@ -23,8 +23,9 @@ from pydantic import ValidationError
 from parlai_humaneval._util.errors import Problem, value_problem
 from parlai_humaneval.allocation.groups import History, Order, shown_order
 from parlai_humaneval.dialogues.files import LOCAL_HUMANS
+from parlai_humaneval.display import ReplyDisplay
 from parlai_humaneval.display.images import IMAGES_FIELD, ImageStore
-from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter, ReplyDisplay, presenter_of
+from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter, presenter_of
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.models.agent.dialogue_agent import Line, UseReply, add_options, said_for, seed_of
 from parlai_humaneval.models.backends.server_refusals import OUT_OF_TOKENS

@@ -398,12 +398,7 @@ class TimeToSignificance:
 
 
 def time_to_significance(
-    outcomes: npt.ArrayLike,
-    times: npt.ArrayLike,
-    *,
-    alpha: float = 0.05,
-    p0: float = 0.5,
-    min_looks: int = 1,
+    outcomes: npt.ArrayLike, times: npt.ArrayLike, *, alpha: float = 0.05, p0: float = 0.5, min_looks: int = 1
 ) -> TimeToSignificance:
     """Time until the two-sided binomial test tells two models apart, looking after every outcome.
 

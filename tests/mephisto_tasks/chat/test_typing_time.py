@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mephisto_tasks.chat.turn import JITTER, THINKING_S, typing_seconds
-from parlai_humaneval.display.presenter import ReplySettings
+from parlai_humaneval.display import ReplySettings
 
 NATURAL = ReplySettings(typing="natural", typing_seconds=8)
 TEXTS = st.lists(st.integers(1, 80).map(lambda words: "word " * words), min_size=1, max_size=4)

@@ -14,8 +14,8 @@ from test_work import set_status
 from turk_study import TASK, part, whole
 
 from mephisto_tasks.payments.ledger import Ledger, Payment, token_of
-from mephisto_tasks.payments.policy import PayError, Policy, Terms, due, pro_rata
-from mephisto_tasks.payments.statement import hourly
+from mephisto_tasks.payments.policy import PayError, Policy, Terms
+from mephisto_tasks.payments.statement import due, hourly, pro_rata
 from mephisto_tasks.storage.work import Outcome, Work
 
 REWARDS = st.integers(0, 100_000).map(lambda cents: Decimal(cents) / 100)

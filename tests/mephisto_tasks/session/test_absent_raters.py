@@ -20,7 +20,8 @@ from mephisto_tasks.admission import identity as waiting_room
 from mephisto_tasks.admission.admission import PHRASES
 from mephisto_tasks.admission.visits import only_closing
 from mephisto_tasks.launch.launch import RunningStudy
-from mephisto_tasks.payments.policy import Terms, due
+from mephisto_tasks.payments.policy import Terms
+from mephisto_tasks.payments.statement import due
 from mephisto_tasks.session import stopping as absent
 from mephisto_tasks.session.stopping import Absent, StoppingMonitor, monitor_of
 from mephisto_tasks.session.study import UnitWords, filled

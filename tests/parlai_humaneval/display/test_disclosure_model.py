@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from parlai_humaneval.display import ReplyDisplay
 from parlai_humaneval.display.masking import BUCKETS, features, packaged_model
-from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
+from parlai_humaneval.display.presenter import Presenter, presenter_of
 
 UNFORESEEN = "My responses are worked out word by word from patterns in the text that I was fed."
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from parlai_humaneval.display import ReplyDisplay
 from parlai_humaneval.display import patterns as phrases
 from parlai_humaneval.display import vocabulary as identity_names
-from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
+from parlai_humaneval.display.presenter import Presenter, presenter_of
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged
 
 NAMES = ["retrieval", "tiny_bot"]

@@ -11,8 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.display import ReplyDisplay
 from parlai_humaneval.display.filtering import ResponseFilter, load_classifier, read_words
-from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
+from parlai_humaneval.display.presenter import Presenter, presenter_of
 
 
 def shouting(text: str) -> float:

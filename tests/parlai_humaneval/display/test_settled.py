@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parlai_humaneval.display import ReplySettings
 from parlai_humaneval.display.masking import packaged_model
-from parlai_humaneval.display.presenter import (
-    HELD_BACK,
-    CommonClock,
-    Presenter,
-    ReplySettings,
-    presenter_of,
-    settled_end,
-    word_ends,
-)
+from parlai_humaneval.display.presenter import HELD_BACK, CommonClock, Presenter, presenter_of, settled_end, word_ends
 
 DATA = Path(__file__).parent / "data"
 LONG = (

@@ -8,7 +8,8 @@ import pytest
 from masked import mask_identity
 
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.display.presenter import ReplyDisplay, presenter_of
+from parlai_humaneval.display import ReplyDisplay
+from parlai_humaneval.display.presenter import presenter_of
 from parlai_humaneval.display.text import foreign_script
 from parlai_humaneval.display.vocabulary import (
     packaged,

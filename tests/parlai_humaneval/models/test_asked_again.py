@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.display import ReplyDisplay
 from parlai_humaneval.display.filtering import ResponseFilter, TextJudge
-from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
+from parlai_humaneval.display.presenter import Presenter, presenter_of
 from parlai_humaneval.models.bot_speaker.bot_speaker import presenter_from
 
 BLIND = Presenter(ai_talk=True, ask_again=2)

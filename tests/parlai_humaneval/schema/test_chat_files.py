@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items, parted_pairs
+from parlai_humaneval.allocation import Pairing
+from parlai_humaneval.allocation.pairing import NotEnough, pair_items, parted_pairs
 from parlai_humaneval.dialogues.chats import EMPTY, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues

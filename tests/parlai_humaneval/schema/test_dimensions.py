@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.techniques.questions import DIMENSIONS, dimension_records, dimensions_for
+from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.annotation.steps import asked
+from parlai_humaneval.techniques.questions import DIMENSIONS, dimensions_for
 
 PAPER = Path(__file__).parents[4] / "shared" / "papers" / "ma2023_ffaeval.txt"
 TASTE = {"name": "taste", "text": "How does it taste?", "hints": ["Bad.", "Good."]}
@@ -56,7 +58,9 @@ def test_names_and_ones_own_stand_side_by_side_in_the_order_given() -> None:
 
 
 def test_records_say_from_where_to_where_each_scale_goes() -> None:
-    records = dimension_records(dimensions_for(["coherence", "overall", TASTE]))
+    shown = {"technique": "third_party", "metric": "quality", "show": "whole", "dialogues": ["packaged"]}
+    (question,) = asked(StaticConfig.model_validate({**shown, "scales": ["coherence", "overall", TASTE]}))
+    records = question.criteria
     assert [(one.name, one.scale, one.minimum, one.maximum) for one in records] == [
         ("coherence", "points", 1, 3),
         ("overall", "points", 1, 5),

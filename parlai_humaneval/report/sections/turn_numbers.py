@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from typing import Any
 
@@ -13,7 +13,14 @@ import pandas as pd
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections import turn_rows
-from parlai_humaneval.statistics.core.clustered import SHARE_LIMITS, cluster_bootstrap, cluster_sums, clustered_share
+from parlai_humaneval.statistics.core.clustered import (
+    SHARE_LIMITS,
+    ClusterSums,
+    cluster_bootstrap,
+    cluster_sums,
+    clustered_share,
+    keep_shares,
+)
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
@@ -49,16 +56,13 @@ def _of_group(group: ComparisonGroup) -> dict[str, Any]:
     return {name: getattr(group, name) for name in names} | {"group": " – ".join(group.models)}
 
 
-def _share(values: Floats, workers: Objects, level: float, counts: Floats | None = None) -> Result:
-    """Sum of ``values`` of the sum of ``counts`` (one each), clustered by rater; nan does not count."""
-    whole = np.ones_like(values) if counts is None else counts
-    return clustered_share(cluster_sums(values, whole, workers), level=level)
+def _share(values: Floats, workers: Objects, level: float) -> Result:
+    """Mean of ``values``, clustered by rater; nan does not count."""
+    return clustered_share(cluster_sums(values, np.ones_like(values), workers), level=level)
 
 
-def _bootstrapped(
-    values: Floats, counts: Floats, workers: Objects, options: Options
-) -> tuple[float | None, float | None]:
-    return cluster_bootstrap(cluster_sums(values, counts, workers), **options.bootstrap) or NO_INTERVAL
+def _bootstrapped(sums: ClusterSums, options: Options) -> tuple[float | None, float | None]:
+    return cluster_bootstrap(sums, **options.bootstrap) or NO_INTERVAL
 
 
 # Models: win rates, ranks, dialogues won.
@@ -69,10 +73,11 @@ def model_rows(
 ) -> Iterator[turn_rows.TurnModel]:
     """A row a model: selected / turns in which it was shown (Liu et al. 2023), with the intervals of :class:`TurnModel`."""
     turns, level, single = group.turns, options.level, group.kind == "single"
+    later, third = turns.turns >= LATER, turns.turns >= LATER_SINGLE
+    _keep_cells(group, [np.ones((len(later), 1), dtype=bool), later[:, None]], level)
     rates = [_share(chosen, turns.workers, level) for chosen in turns.chosen.T]
     adjusted = _rates_by_place(group, rates, level)
     told = [alike or rate for alike, rate in zip(adjusted, rates, strict=True)]
-    later, third = turns.turns >= LATER, turns.turns >= LATER_SINGLE
     columns = zip(group.models, turns.chosen.T, rates, adjusted, _ranks(told, group.problem), strict=True)
     for model, chosen, rate, alike, rank in columns:
         seen = ~np.isnan(chosen)
@@ -86,7 +91,7 @@ def model_rows(
             selected=selected,
             rate=rate,
             adjusted=alike,
-            boot=_bootstrapped(chosen, np.ones_like(chosen), turns.workers, options),
+            boot=_bootstrapped(cluster_sums(chosen, np.ones_like(chosen), turns.workers), options),
             wald=wald_interval(selected, n, level) or NO_INTERVAL,
             wilson=wilson_interval(selected, n, level) or NO_INTERVAL,
             from_2=_share(chosen[later], turns.workers[later], level),
@@ -225,9 +230,17 @@ def _counted(chosen: Floats, workers: Objects, level: float) -> dict[str, Any]:
     return {**counts, "rate": _share(chosen, workers, level)}
 
 
+def _keep_cells(group: ComparisonGroup, cells: Iterable[Flags], level: float) -> None:
+    """``cells``: turns × models, or × 1."""
+    shown = (np.where(cell, group.turns.chosen, np.nan).T for cell in cells)
+    ones, workers = np.ones(len(group.turns.turns)), group.turns.workers
+    keep_shares((cluster_sums(chosen, ones, workers) for columns in shown for chosen in columns), level)
+
+
 def by_turn(group: ComparisonGroup, level: float) -> Iterator[turn_rows.TurnRow]:
     """A row a turn and model that was shown in it."""
     numbers = group.turns.turns
+    _keep_cells(group, [(numbers == number)[:, None] for number in np.unique(numbers)], level)
     for number in np.unique(numbers):
         for column, model in enumerate(group.models):
             values = _cell(group, column, numbers == number, level)
@@ -238,6 +251,7 @@ def by_turn(group: ComparisonGroup, level: float) -> Iterator[turn_rows.TurnRow]
 def by_position(group: ComparisonGroup, level: float) -> Iterator[turn_rows.PositionRow]:
     """A row a place, of all models; then a row a model and place."""
     places = group.turns.by_position
+    _keep_cells(group, [group.positions == place for place in range(1, places.shape[1] + 1)], level)
     for place, chosen in enumerate(places.T, start=1):
         counted = _counted(chosen, group.turns.workers, level)
         yield turn_rows.PositionRow(**_of_group(group), position=place, model=None, **counted, lin=None)
@@ -275,25 +289,29 @@ def pair_rows(group: ComparisonGroup, first: int, options: Options) -> Iterator[
     turns = group.at_turns(first).turns
     dialogues, names = pd.factorize(turns.dialogues)
     workers = _workers_of(dialogues, turns.workers, len(names))
+    met = []
     for a, b in combinations(range(len(group.models)), 2) if group.kind != "single" else ():
         x, y = turns.chosen[:, a], turns.chosen[:, b]
-        seen = ~np.isnan(x) & ~np.isnan(y)
-        n = int(seen.sum())
-        if not n:
+        if not (~np.isnan(x) & ~np.isnan(y)).any():
             continue
-        both, neither = int(((x == 1) & (y == 1)).sum()), int(((x == 0) & (y == 0)).sum())
-        only_a, only_b = int((x > y).sum()), int((x < y).sum())
         # Lin, Sqr and winner-takes-all of dialogues, each with its bootstrap.
         wins = np.bincount(dialogues, weights=x > y, minlength=len(names)).astype(float)
         losses = np.bincount(dialogues, weights=x < y, minlength=len(names)).astype(float)
-        once, rates = np.ones(len(names)), dict[str, Any]()
-        for name, scores, counts in (
-            ("lin", wins, wins + losses),
-            ("sqr", win_rates.sqr_scores(wins, losses), once),
-            ("wta", win_rates.wta_scores(wins, losses), once),
-        ):
-            rates[name] = _share(scores, workers, options.level, counts)
-            rates[f"{name}_boot"] = _bootstrapped(scores, counts, workers, options)
+        once = np.ones(len(names))
+        sums = {
+            "lin": cluster_sums(wins, wins + losses, workers),
+            "sqr": cluster_sums(win_rates.sqr_scores(wins, losses), once, workers),
+            "wta": cluster_sums(win_rates.wta_scores(wins, losses), once, workers),
+        }
+        met.append((a, b, x, y, sums))
+    keep_shares((each for *_, sums in met for each in sums.values()), options.level)
+    for a, b, x, y, sums in met:
+        seen = ~np.isnan(x) & ~np.isnan(y)
+        n = int(seen.sum())
+        both, neither = int(((x == 1) & (y == 1)).sum()), int(((x == 0) & (y == 0)).sum())
+        only_a, only_b = int((x > y).sum()), int((x < y).sum())
+        rates: dict[str, Any] = {name: clustered_share(of, level=options.level) for name, of in sums.items()}
+        rates |= {f"{name}_boot": _bootstrapped(of, options) for name, of in sums.items()}
         yield turn_rows.TurnPair(
             **_of_group(group),
             first_turn=first,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,26 @@ def clustered_mean(
         if null is None:
             by_worker = by_worker.but(p_value=None, statistic=None)
     else:
-        parts = (each - (mean or 0.0)) / max(1, n), np.full(n, 1 / max(1, n))
-        by_worker = _by_worker(name, mean, *parts, whose, null, limits, level, cluster)
+        by_worker = _by_worker(name, mean, *_parts(each), whose, null, limits, level, cluster)
     if seen is None:
         return by_worker
     sizes = answer_weights(owners, once=once)
     influence = sizes * (y - (by_worker.estimate or 0.0)) / max(1.0, sizes.sum())
     return by_both(by_worker, influence, owners, [seen], null=null, limits=limits, sizes=sizes)
+
+
+def _parts(values: Floats) -> tuple[Floats, Floats]:
+    """What each value adds to the error of their mean, and its share of what that rests on."""
+    n = max(1, len(values))
+    return (values - (float(values.mean()) if len(values) else 0.0)) / n, np.full(len(values), 1 / n)
+
+
+def keep_means(samples: Iterable[tuple[Floats, Objects]], null: float, level: float) -> None:
+    """:func:`~.clustered.keep_tests` of the means of values in clusters, also with every cluster counted once."""
+    each = [
+        mean for values, owners in samples if len(values) for mean in ((values, owners), _mean_of_each(values, owners))
+    ]
+    clustered.keep_tests((clustered.Clusters.of(float(y.mean()), *_parts(y), of) for y, of in each), null, level)
 
 
 def clustered_difference(

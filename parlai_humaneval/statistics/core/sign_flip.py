@@ -11,14 +11,14 @@ from a hypothesis h by parts + (estimate − h)·weights. The interval holds all
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from parlai_humaneval._util.arrays import Floats
+from parlai_humaneval._util.arrays import Floats, Ints
 
 EXACT_CLUSTERS = 12  # Up to so many all assignments of signs are tried
 JOINT_DRAWS = 9_999
@@ -30,7 +30,7 @@ _NODES, _OF_POSSIBLE = 28, 0.9
 """Tails of many sums of the same clusters are a polynomial through so many, up to such a part of what is possible."""
 _ANGLES = (2 * np.arange(_NODES) + 1) * np.pi / (2 * _NODES)
 _AT, _SIGNED = (1 - np.cos(_ANGLES)) / 2, np.sin(_ANGLES) * (1 - 2 * (np.arange(_NODES) % 2))
-_KEPT_INTERVALS, _SECANTS = 4_096, 8
+_KEPT_TESTS, _TESTS_AT_ONCE, _ROWS_AT_ONCE, _SECANTS = 4_096, 1_024, 64, 8
 _CELLS_AT_ONCE = 4_000_000
 
 
@@ -46,88 +46,119 @@ def sign_flip_p_value(deviations: npt.ArrayLike) -> float:
     0.375
     """
     d = np.asarray(deviations, dtype=float)
-    return _p_value(np.abs(d), abs(float(d.sum())))
-
-
-def _p_value(sizes: Floats, reached: float) -> float:
-    """``sizes`` and ``reached``, the sum, both without signs."""
+    sizes, reached = np.abs(d), np.abs(d.sum(keepdims=True))
     total = float(sizes.sum())
-    if reached <= _SMALL * total:
+    if len(d) > EXACT_CLUSTERS:
+        known = _KEPT_P.get(d.tobytes())
+        return _p_of_each([d])[0] if known is None else known
+    if reached[0] <= _SMALL * total:
         return 1.0
-    if len(sizes) <= EXACT_CLUSTERS:
-        return float((np.abs(_signs_of_one_side(len(sizes)) @ sizes) >= reached - 1e-9 * total).mean())
-    flipping = sizes[sizes > _SMALL * total] / total
-    least = 2.0 ** (1 - len(flipping))
-    if reached >= total * (1 - _SMALL):
-        return least
-    return min(1.0, max(least, 2 * _tail(flipping, reached / total)))
+    return float((np.abs(_signs_of_one_side(len(d)) @ sizes) >= reached[0] - 1e-9 * total).mean())
 
 
-def _tail(sizes: Floats, reached: float) -> float:
-    """P(Σ ± sizes ≥ reached), with all signs of the few large clusters tried, and an approximation for the others."""
-    shares = sizes**2 / (sizes**2).sum()
-    large = np.zeros(len(sizes), dtype=bool)
-    large[shares.argsort()[-_LARGE_CLUSTERS:]] = True
-    large &= shares > _LARGE_SHARE
-    if not large.any():
-        return float(_saddlepoint(sizes, np.array([reached]))[0])
-    beyond = reached - all_signs(int(large.sum())) @ sizes[large]
-    beyond[np.abs(beyond) < 1e-9 * reached] = 0.0  # exactly as far, but for rounding: counts half
-    upper = _many_tails(sizes[~large], np.abs(beyond))
-    return float(np.where(beyond > 0, upper, 1 - upper).mean())
+def _p_of_each(deviations: Sequence[Floats]) -> list[float]:
+    kinds = [np.unique(np.abs(d), return_counts=True) for d in deviations]
+    sizes, times = np.zeros((2, len(kinds), max(len(of) for _, of in kinds)))
+    for row, (size, of) in enumerate(kinds):
+        sizes[row, : len(of)], times[row, : len(of)] = size, of
+    return _p_values(sizes, times, np.abs([d.sum() for d in deviations])).tolist()
 
 
-def _many_tails(sizes: Floats, reached: Floats) -> Floats:
-    """:func:`_saddlepoint` of many ``reached``, right to 1e-8: a polynomial through Chebyshev's nodes, at their cost."""
-    most = min(float(reached.max()), _OF_POSSIBLE * float(sizes.sum()))
-    smooth = reached <= most
-    if int(smooth.sum()) <= 2 * _NODES or most <= 0:
-        return _saddlepoint(sizes, reached)
-    nodes = most * _AT
-    computed = _saddlepoint(sizes, np.concatenate([nodes, reached[~smooth]]))
-    gaps = reached[smooth][:, None] - nodes
-    parts = _SIGNED / np.where(gaps == 0, 1e-300, gaps)
-    tails = np.empty(len(reached))
-    tails[smooth] = np.clip(parts @ computed[:_NODES] / parts.sum(axis=1), 0.0, 1.0)
-    tails[~smooth] = computed[_NODES:]
+def _p_values(sizes: Floats, times: Floats, reached: Floats) -> Floats:
+    """Row by row, of many clusters: ``times`` of them have each of ``sizes``, and ``reached`` is their sum, both without
+    signs."""
+    total = (times * sizes).sum(axis=1)
+    sizes = np.where(sizes > _SMALL * total[:, None], sizes, 0.0) / np.maximum(total, 1e-300)[:, None]
+    least = 2.0 ** (1 - (times * (sizes > 0)).sum(axis=1))
+    some, between = reached > _SMALL * total, reached < total * (1 - _SMALL)
+    p_values, between = np.where(some, least, 1.0), some & between
+    if between.any():
+        tails = _tails(sizes[between], times[between], reached[between] / total[between])
+        p_values[between] = np.minimum(np.maximum(2 * tails, least[between]), 1.0)
+    return p_values
+
+
+def _tails(sizes: Floats, times: Floats, reached: Floats) -> Floats:
+    """P(Σ ± sizes ≥ reached) of each row, with all signs of its few large clusters tried, and an approximation for the
+    others."""
+    rows, tails = np.arange(len(sizes))[:, None], np.empty(len(sizes))
+    largest_first = sizes.argsort(axis=1)[:, ::-1]
+    sizes, times = sizes[rows, largest_first], times[rows, largest_first]
+    squares, up_to = sizes**2, times.cumsum(axis=1)
+    is_large = squares > _LARGE_SHARE * (1 + 1e-9) * (times * squares).sum(axis=1, keepdims=True)
+    counts = np.minimum((times * is_large).sum(axis=1), _LARGE_CLUSTERS).astype(int)
+    for count in set(counts.tolist()):
+        of = counts == count
+        # Of each kind, as many as are not among the large ones.
+        others = np.minimum(np.maximum(up_to[of] - count, 0.0), times[of])
+        goal = reached[of, None]
+        large = (up_to[of, None] > np.arange(count)[:, None]).argmax(axis=2)
+        beyond = goal - sizes[of][np.arange(len(goal))[:, None], large] @ all_signs(count).T
+        beyond[np.abs(beyond) < 1e-9 * goal] = 0.0  # exactly as far, but for rounding: counts half
+        there = others.any(axis=0)
+        upper = _many_tails(sizes[of][:, there], others[:, there], np.abs(beyond))
+        tails[of] = np.where(beyond > 0, upper, 1 - upper).mean(axis=1)
     return tails
 
 
-def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
-    """P(Σ ± sizes ≥ each of ``reached``, none below 0) by the saddlepoint of K(t) = Σ log cosh(t·size)."""
+def _many_tails(sizes: Floats, times: Floats, reached: Floats) -> Floats:
+    """:func:`_saddlepoint` of many ``reached`` a row, right to 1e-8: a polynomial through Chebyshev's nodes, at their
+    cost."""
+    most = np.minimum(reached.max(axis=1), _OF_POSSIBLE * (times * sizes).sum(axis=1))
+    smooth = reached <= most[:, None]
+    many = (smooth.sum(axis=1) > 2 * _NODES) & (most > 0)
+    steep = ~(smooth & many[:, None])
+    nodes = most[many, None] * _AT
+    whose = np.concatenate([np.repeat(many.nonzero()[0], _NODES), steep.nonzero()[0]])
+    computed = _saddlepoint(sizes[whose], times[whose], np.concatenate([nodes.ravel(), reached[steep]]))
+    tails = np.empty(reached.shape)
+    if len(nodes):
+        parts = _SIGNED / (reached[many, :, None] - nodes[:, None] + 1e-300)  # never by 0, also at a node
+        heights = computed[: nodes.size].reshape(nodes.shape)
+        both = parts @ np.stack([heights, np.ones(nodes.shape)], axis=2)
+        with np.errstate(divide="ignore", invalid="ignore"):  # where it is too steep, which is replaced
+            tails[many] = np.minimum(np.maximum(both[..., 0] / both[..., 1], 0.0), 1.0)
+    tails[steep] = computed[nodes.size :]
+    return tails
+
+
+def _saddlepoint(sizes: Floats, times: Floats, reached: Floats) -> Floats:
+    """P(Σ ± sizes ≥ reached, none below 0) of each row by the saddlepoint of K(t) = Σ log cosh(t·size)."""
     # Near large clusters, most targets are further away than all the others together reach.
-    tails, possible = np.zeros(len(reached)), reached < float(sizes.sum()) * (1 - _SMALL)
-    wanted = reached[possible]
+    tails, possible = np.zeros(len(reached)), reached < (times * sizes).sum(axis=1) * (1 - _SMALL)
+    sizes, times, wanted = sizes[possible], times[possible], reached[possible]
+    squares = times * sizes**2
     # Sums of clusters that are close to normal: where the sum is small, or there is nothing left to flip.
-    normal = ndtr(-wanted / max(float(np.sqrt((sizes**2).sum())), 1e-300))
-    t = _saddles(sizes, wanted)
+    normal = ndtr(-wanted / np.maximum(np.sqrt(squares.sum(axis=1)), 1e-300))
+    t = _saddles(sizes, times, wanted)
     exponent = t[:, None] * sizes
     # log cosh and 1 − tanh² of each, from one exponential.
     shrunk = np.exp(-2 * exponent)
-    cumulant = (exponent + np.log1p(shrunk) - np.log(2)).sum(axis=1)
+    cumulant = ((exponent + np.log1p(shrunk) - np.log(2)) * times).sum(axis=1)
     root = np.sqrt(np.maximum(2 * (t * wanted - cumulant), 0.0))
-    standardised = t * np.sqrt((4 * shrunk / (1 + shrunk) ** 2) @ sizes**2)
+    standardised = t * np.sqrt((4 * shrunk / (1 + shrunk) ** 2 * squares).sum(axis=1))
     usable = (root > 1e-3) & (standardised > 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
         correction = np.exp(-(root**2) / 2) / np.sqrt(2 * np.pi) * (1 / standardised - 1 / root)
     approximate = np.where(usable, ndtr(-root) + np.where(usable, correction, 0.0), normal)
-    tails[possible] = np.clip(approximate, 0.0, 1.0)
+    tails[possible] = np.minimum(np.maximum(approximate, 0.0), 1.0)
     return tails
 
 
-def _saddles(sizes: Floats, reached: Floats) -> Floats:
-    """The t at which Σ size·tanh(t·size) is each of ``reached``, which are below Σ sizes."""
-    squares, total = sizes**2, float(sizes.sum())
+def _saddles(sizes: Floats, times: Floats, reached: Floats) -> Floats:
+    """The t at which Σ size·tanh(t·size) of each row is what it ``reached``, which is below Σ sizes."""
+    wholes, squares, double = times * sizes, times * sizes**2, -2 * sizes
+    total = wholes.sum(axis=1)
     # Right where all sizes are equal.
-    t = np.arctanh(reached / max(total, 1e-300)) * (total / max(float(squares.sum()), 1e-300))
+    t = np.arctanh(reached / np.maximum(total, 1e-300)) * (total / np.maximum(squares.sum(axis=1), 1e-300))
     for _ in range(_HALLEY_STEPS):
-        shrunk = np.exp(np.multiply.outer(t, -2 * sizes))
+        shrunk = np.exp(t[:, None] * double)
         more = 1 + shrunk
-        tanh, slope = (1 - shrunk) / more, 4 * shrunk / (more * more)
-        spread = np.maximum(slope @ squares, 1e-300)
-        newton = (reached - tanh @ sizes) / spread
+        tanh, slope = (1 - shrunk) / more, 4 * shrunk / (more * more) * squares
+        spread = np.maximum(slope.sum(axis=1), 1e-300)
+        newton = (reached - (tanh * wholes).sum(axis=1)) / spread
         # Longer by how the sum of tanh bends, which saves every second step; from above the root it may fall below 0.
-        step = newton / np.maximum(1 - newton * ((tanh * slope) @ (squares * sizes)) / spread, 0.3)
+        step = newton / np.maximum(1 - newton * (tanh * slope * sizes).sum(axis=1) / spread, 0.3)
         step = np.maximum(step, -t / 2)
         t += step
         # The next error is of the order of this step's cube.
@@ -173,76 +204,113 @@ def sign_flip_interval(
             estimate - float(np.partition(high, -kept)[-kept]),
             estimate - float(np.partition(low, kept - 1)[kept - 1]),
         )
-    down, up = _reaches(psi.tobytes(), w.tobytes(), 1 - level)
+    known = _KEPT.get((psi.tobytes(), w.tobytes(), level))
+    ((down, up),) = [known] if known is not None else _reaches([_kinds(psi, w)], 1 - level)
     return estimate - down, estimate + up
 
 
-@lru_cache(maxsize=_KEPT_INTERVALS)
-def _reaches(parts: bytes, weights: bytes, alpha: float) -> tuple[float, float]:
-    """How far below and above the estimate hypotheses are still kept. Kept, as a report asks for many intervals again."""
-    psi, w = np.frombuffer(parts), np.frombuffer(weights)
+def keep_tests(asked: Iterable[tuple[Floats, Floats, float]], level: float) -> None:
+    """Compute many tests at once, which costs a fraction of what they cost one by one: each of ``parts``, ``weights`` and
+    how far the estimate is above the hypothesis. :func:`sign_flip_interval` and :func:`sign_flip_p_value` have them at
+    hand."""
+    wanted, tested = {}, {}
+    for psi, w, gap in asked:
+        if len(psi) > EXACT_CLUSTERS:
+            wanted[psi.tobytes(), w.tobytes(), level] = psi, w
+            deviations = psi + gap * w
+            tested[deviations.tobytes()] = deviations
+    if max(len(_KEPT), len(_KEPT_P)) > _KEPT_TESTS:
+        _KEPT.clear()
+        _KEPT_P.clear()
+    kinds = {key: _kinds(*of) for key, of in wanted.items() if key not in _KEPT}
+    keys = sorted(kinds, key=lambda key: len(kinds[key][2]))
+    for start in range(0, len(keys), _TESTS_AT_ONCE):
+        some = keys[start : start + _TESTS_AT_ONCE]
+        _KEPT.update(zip(some, _reaches([kinds[key] for key in some], 1 - level), strict=True))
+    every = [key for key in tested if key not in _KEPT_P]
+    for start in range(0, len(every), _ROWS_AT_ONCE):
+        of = every[start : start + _ROWS_AT_ONCE]
+        _KEPT_P.update(zip(of, _p_of_each([tested[key] for key in of]), strict=True))
+
+
+_KEPT_P: dict[bytes, float] = {}
+_KEPT: dict[tuple[bytes, bytes, float], tuple[float, float]] = {}
+
+
+def _kinds(parts: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Clusters with the same part and weight once, and how many there are of each."""
+    kinds, times = np.unique(parts + 1j * weights, return_counts=True)
+    return kinds.real, kinds.imag, times
+
+
+def _reaches(asked: Sequence[tuple[Floats, Floats, Floats]], alpha: float) -> list[tuple[float, float]]:
+    """How far below and above each estimate hypotheses are still kept."""
+    psi, w, times = np.zeros((3, len(asked), max(len(one[2]) for one in asked)))
+    for row, one in enumerate(asked):
+        psi[row, : len(one[2])], w[row, : len(one[2])], times[row, : len(one[2])] = one
+    reach = np.full((2, len(w)), np.inf)
+    ends = _p_values(w, times, np.ones(len(w))) < alpha  # else even a hypothesis without end is kept
     # The observed sum of the deviations from a hypothesis that lies h above the estimate is −h.
-    return _reach(-psi, w, alpha), _reach(psi, w, alpha)
+    sides = np.concatenate([-psi[ends], psi[ends]]), np.tile(w[ends], (2, 1)), np.tile(times[ends], (2, 1))
+    reach[:, ends] = _reach(*sides, alpha).reshape(2, -1)
+    return list(zip(*reach.tolist(), strict=True))
 
 
-def _reach(parts: Floats, weights: Floats, alpha: float) -> float:
-    """How far from the estimate hypotheses are still kept, upwards for positive ``weights``."""
-    error = float(np.sqrt((parts**2).sum()))
+def _reach(parts: Floats, weights: Floats, times: Floats, alpha: float) -> Floats:
+    """How far from the estimate hypotheses are still kept, upwards for positive ``weights``, row by row."""
     beyond = float(ndtri(alpha / 2))
 
-    def rejects(distance: float) -> float:
+    def rejects(rows: Ints, distances: Floats) -> Floats:
         """Above 0 where the hypothesis is rejected; on the scale of z, on which it is nearly a line."""
-        return beyond - float(ndtri(_p_value(np.abs(parts - distance * weights), distance) / 2))
+        p_values = []
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some, at = rows[start : start + _ROWS_AT_ONCE], distances[start : start + _ROWS_AT_ONCE]
+            there = times[some].any(axis=0)
+            of, sizes = times[some][:, there], np.abs(parts[some][:, there] - at[:, None] * weights[some][:, there])
+            p_values.append(_p_values(sizes, of, at))
+        return np.asarray(beyond - ndtri(np.concatenate([np.zeros(0), *p_values]) / 2))
 
-    if _p_value(weights, 1.0) >= alpha:
-        return np.inf  # even a hypothesis without end is kept
     # First sought where the sum of deviations would be so many standard deviations if it were normal.
-    square, lean, known = beyond**2, float(parts @ weights), 1 - beyond**2 * float(weights @ weights)
-    start = 0.0
-    if known > 0:
-        start = (float(np.sqrt((square * lean) ** 2 + known * square * float(parts @ parts))) - square * lean) / known
-    return _root_beyond(rejects, start or -beyond * error or 1.0)
+    square, lean, squares = beyond**2, (times * parts * weights).sum(axis=1), (times * parts**2).sum(axis=1)
+    known = 1 - square * (times * weights**2).sum(axis=1)
+    ahead = np.sqrt(np.maximum((square * lean) ** 2 + known * square * squares, 0.0)) - square * lean
+    start = np.where(known > 0, ahead / np.where(known > 0, known, 1.0), 0.0)
+    start = np.where(start == 0, -beyond * np.sqrt(squares), start)
+    return _roots(rejects, np.where(start == 0, 1.0, start), beyond)
 
 
-def _root_beyond(rejects: Callable[[float], float], start: float) -> float:
-    """The distance at which ``rejects`` turns from below 0 to above, first sought around ``start``."""
-    at: dict[float, float] = {}
-
-    def seen(distance: float) -> float:
-        if distance not in at:
-            at[distance] = rejects(distance)
-        return at[distance]
-
-    by_secants = _root_by_secants(seen, start)
-    if by_secants is not None:
-        return by_secants
-    high = min([distance for distance, value in at.items() if value >= 0], default=start)
-    while seen(high) < 0:
-        if high > 1e12 * start:
-            return np.inf
-        high *= 2
-    low = max(distance for distance, value in at.items() if distance < high and value < 0)
-    from scipy.optimize import brentq
-
-    # Where the p-value jumps each halving gains one bit.
-    return float(brentq(seen, low, high, xtol=5e-7 * high, rtol=5e-7))
-
-
-def _root_by_secants(rejects: Callable[[float], float], start: float) -> float | None:
-    """The same where ``rejects`` is nearly a line around ``start``; None where it is not."""
-    before, at_before = 0.0, rejects(0.0)
-    here, at_here = start, rejects(start)
+def _roots(rejects: Callable[[Ints, Floats], Floats], start: Floats, at_0: float) -> Floats:
+    """The distances, row by row, at which ``rejects`` turns from below 0 to above, first sought around ``start``."""
+    found, low, high = np.full(len(start), np.nan), np.zeros(len(start)), np.full(len(start), np.inf)
+    before, at_before, here, rows = np.zeros(len(start)), np.full(len(start), at_0), start.copy(), np.arange(len(start))
+    # By secants, as it is nearly a line.
     for _ in range(_SECANTS):
-        if not np.isfinite(at_here) or at_here == at_before:
-            return None
-        step = at_here * (here - before) / (at_here - at_before)
-        if abs(step) > start / 4 or here - step <= 0:
-            return None
-        before, at_before, here = here, at_here, here - step
-        if abs(step) < 1e-6 * start:  # the next step is of the order of this one's square
-            return here
-        at_here = rejects(here)
-    return None
+        at_here = rejects(rows, here[rows])
+        low[rows] = np.where(at_here < 0, np.maximum(low[rows], here[rows]), low[rows])
+        high[rows] = np.where(at_here >= 0, np.minimum(high[rows], here[rows]), high[rows])
+        slope = at_here - at_before[rows]
+        rows, at_here, slope = (of[np.isfinite(at_here) & (slope != 0)] for of in (rows, at_here, slope))
+        step = at_here * (here[rows] - before[rows]) / slope
+        near = (np.abs(step) <= start[rows] / 4) & (here[rows] > step)
+        rows, step = rows[near], step[near]
+        before[rows], at_before[rows], here[rows] = here[rows], at_here[near], here[rows] - step
+        exact = np.abs(step) < 1e-6 * start[rows]  # the next step is of the order of this one's square
+        found[rows[exact]] = here[rows[exact]]
+        rows = rows[~exact]
+        if not rows.size:
+            break
+    # Where the p-value jumps, by halves.
+    rows = np.isnan(found).nonzero()[0]
+    low, high, start = low[rows], np.where(np.isfinite(high[rows]), high[rows], start[rows]), start[rows]
+    while (short := (rejects(rows, high) < 0) & (high <= 1e12 * start)).any():
+        low, high = np.where(short, high, low), np.where(short, 2 * high, high)
+    low = np.where(low < high, low, 0.0)
+    while (high - low > 1e-9 * high).any():
+        middle = (low + high) / 2
+        below = rejects(rows, middle) < 0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    found[rows] = np.where(high > 1e12 * start, np.inf, low)
+    return found
 
 
 def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = JOINT_DRAWS) -> float:

@@ -26,7 +26,7 @@ from parlai_humaneval.statistics.core.clustered import (
     with_dispersion,
 )
 from parlai_humaneval.statistics.core.clustered import too_few_clusters as too_few_words
-from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, keep_means, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected, with_once_each
 from parlai_humaneval.statistics.core.result import Detail, Result, called
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
@@ -174,11 +174,13 @@ def compare_choices(
     """
     matrix, who = choices_checked(chosen, models, workers)
     whole = [equality_tests(matrix, models, who, one_pick, level)] if len(models) > 2 else []
-    pairs = []
+    pairs, told_apart = [], dict[tuple[int, int], tuple[Floats, Objects]]()
     for a, b in combinations(range(len(models)), 2):
-        name = f"{models[a]} against {models[b]}"
         gaps = matrix[:, a] - matrix[:, b]
-        gaps, owners = gaps[~np.isnan(gaps)], who[~np.isnan(gaps)]
+        told_apart[a, b] = gaps[~np.isnan(gaps)], who[~np.isnan(gaps)]
+    keep_means(told_apart.values(), 0, level)
+    for (a, b), (gaps, owners) in told_apart.items():
+        name = f"{models[a]} against {models[b]}"
         only_a, only_b = int((gaps > 0).sum()), int((gaps < 0).sum())
         if one_pick:
             paper = binomial_test(only_a, only_a + only_b, name=name).but(source=SOURCE)

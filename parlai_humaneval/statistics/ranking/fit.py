@@ -6,7 +6,7 @@ models and 150 workers, a joint test by worker alone finds a difference in .25 o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -255,6 +255,7 @@ def strengths_of(
     table, names, leads = Inference(fit, asked), asked.names, asked.leads
     place = {model: row for row, model in enumerate(fit.known)}
     rows, alone = fit.blocks["models"], np.eye(len(fit.known))
+    table.keep_tests([*alone, *(a - b for a, b in combinations(alone, 2))])
     elsewhere: dict[int | tuple[int, int], Result] = {}
     for group, found in others.items():
         elsewhere.update(zip(group, found.models, strict=True))
@@ -382,8 +383,20 @@ class Inference:
         )
 
     def of_models(self, name: str, models: Floats) -> Result:
-        parts = np.abs(models) / np.abs(models).sum()
-        return self.effect(name, models @ self.fit.blocks["models"], self.shares @ parts, of=models)
+        return self.effect(name, *self._combined(models), of=models)
+
+    def keep_tests(self, combinations_of_models: Iterable[Floats]) -> None:
+        """Have the tests of :meth:`of_models` at hand, computed together."""
+        combined = [self._combined(models) for models in combinations_of_models]
+        observed = (self._observed(row, weights) for row, weights in combined)
+        clustered.keep_tests(observed, 0.0, self.asked.level)
+
+    def _combined(self, models: Floats) -> tuple[Floats, Floats]:
+        weights = np.abs(models) / np.abs(models).sum()
+        return models @ self.fit.blocks["models"], self.shares @ weights
+
+    def _observed(self, row: Floats, weights: Floats) -> clustered.Clusters:
+        return clustered.Clusters(float(row @ self.fit.parameters), self.influence @ row, weights)
 
     def effect(
         self, name: str, row: Floats, weights: Floats | None = None, *, of: Floats | None = None, tested: bool = True
@@ -398,9 +411,7 @@ class Inference:
         base = base.but(estimate=estimate, details={**base.details, **alone})
         if self.groups < clustered.MIN_CLUSTERS:
             return base.but(notes=(clustered.too_few_clusters(self.asked.cluster),))
-        parts = self.influence @ row
-        shares = self.shares.mean(axis=1) if weights is None else weights
-        observed = clustered.Clusters(estimate, parts, shares)
+        observed = self._observed(row, self.shares.mean(axis=1) if weights is None else weights)
         by_worker = clustered.with_sign_flips(base, observed, 0.0 if tested else None, self.asked.cluster, None)
         judged = self.fit.judged  # where several workers judged the same: by dialogue, too
         if judged is None or (by_worker.ci_low is None and by_worker.p_value is None):

@@ -322,8 +322,8 @@ def planning_dialogue_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Re
     then both together are what observations share."""
 
     def is_shared(dialogues: Objects, workers: Objects) -> bool:
-        pairs = pd.DataFrame({"dialogue": dialogues, "worker": workers}).drop_duplicates()
-        return bool(pairs["dialogue"].duplicated().any())
+        (seen, names), (who, raters) = (pd.factorize(of, use_na_sentinel=False) for of in (dialogues, workers))
+        return len(pd.unique(seen * max(1, len(raters)) + who)) > len(names)
 
     shared = [gap for gap in gaps if all(is_shared(side, gap.workers) for side in gap.sides)]
     found = [

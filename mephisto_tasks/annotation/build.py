@@ -237,7 +237,7 @@ def _practice(config: StaticConfig, task_config: Path, gathered: Gathered) -> Pr
     if metric == OWN:
         metrics = {dialogue.rating.metric for dialogue in gathered.dialogues if dialogue.rating}
         metric = metrics.pop() if len(metrics) == 1 else None
-    if not config.onboarding_qualification or (metric is None and not config.onboarding_file):
+    if config.onboarding_qualification is None or (metric is None and not config.onboarding_file):
         return None
     path = resolve_file(config.onboarding_file, task_config / f"onboarding_{metric}.json")
     if not config.onboarding_file and not path.is_file():

@@ -20,6 +20,7 @@ import yaml
 from aiohttp import web
 from pydantic import ValidationError
 
+from mephisto_tasks.cli.demo import PRACTICE
 from mephisto_tasks.config.names import texts_of
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.launch import new_study
@@ -83,18 +84,17 @@ class Preview:
         return self._link(folder / "log")
 
     def _study(self, choices: new_study.Choices, site: str) -> str:
-        entry, known = technique(choices.technique), new_study.settings_of_technique(choices.technique)
+        entry, conf = technique(choices.technique), new_study.conf_of(choices)
+        known = new_study.settings_of_technique(entry.name, conf)
         left_out = _APART | {field for crowd in crowds() for field in crowd.Settings.model_fields}
-        settings = {name: value for name, value in choices.settings.items() if name not in left_out}
-        listener = listen(LOCAL, 0)
-        port = listener.getsockname()[1]
-        listener.close()
-        settings |= {"task_name": "preview", "port": port, "frame_sites": [site], "onboarding_qualification": None}
-        settings |= {"embedded": True} if new_study.speaking(choices.technique) else {}
+        settings = {k: v for k, v in choices.settings.items() if k not in left_out and (k in known or "." in k)}
+        with listen(LOCAL, 0) as listener:
+            settings |= {"task_name": "preview", "port": listener.getsockname()[1], "frame_sites": [site], "conf": conf}
+        if settings.get(PRACTICE, yaml.safe_load(known[PRACTICE].default)) is not None:
+            settings[PRACTICE] = ""  # what raters will read; the practice itself would stand before the task
+        settings |= {"embedded": True} if new_study.speaking(entry.name) else {}
         settings |= {entry.amount: 200} if entry.amount.endswith("_per_group") and "stop" not in settings else {}
-        kept = {name: value for name, value in settings.items() if name in known or "." in name}
-        kept["conf"] = new_study.conf_of(choices)
-        return yaml.safe_dump({"technique": choices.technique, **kept}, allow_unicode=True, sort_keys=False)
+        return yaml.safe_dump({"technique": entry.name, **settings}, allow_unicode=True, sort_keys=False)
 
     def _link(self, log: Path) -> str:
         assert self._process is not None

@@ -193,8 +193,8 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
     """When raters learn whether an answer was right, and why: after each item, or after a whole attempt. After each
     item, people learn more. After a whole attempt, the practice works more like a test."""
     onboarding_qualification: str | None = None
-    """Name of the qualification that the practice grants; null: no practice. Raters with this qualification do not
-    practice again in any study with the same name here."""
+    """Name of the qualification that the practice grants; null: no practice; empty: the practice is announced, but left
+    out. Raters with this qualification do not practice again in any study with the same name here."""
     language: str = "en"
     """Language of the page: en, zh, a file from ``languages_dir``, or auto for the rater's browser language (en if it
     is not available). An assignment keeps the language it began in. People answer best in the language that the models

@@ -143,7 +143,7 @@ class _Launch:
         study, mephisto = self.study, self.config.mephisto
         mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
         # Mephisto grants and asks for the practice's qualification by what stands here.
-        mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
+        mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification or None
         self.operator = StudyOperator(self.db, study, self.admission, self.reception)
         self.live_run = self.operator.launch(mephisto, self._shared_state())
         # Whatever goes wrong from here on: nothing can be said where a terminal was closed, say.

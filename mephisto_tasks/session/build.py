@@ -148,7 +148,7 @@ class Setup(Generic[C]):
             seconds = entry.habits.seconds
         if config.minutes is not None or seconds is None:
             return config.minutes
-        minutes = times * seconds / 60 + (ONBOARDING_MINUTES if config.onboarding_qualification else 0)
+        minutes = times * seconds / 60 + (0 if config.onboarding_qualification is None else ONBOARDING_MINUTES)
         return max(1, round(minutes)) if minutes <= EXACTLY_UP_TO else 5 * round(minutes / 5)
 
     def words(
@@ -167,7 +167,7 @@ class Setup(Generic[C]):
             pay = t(config.pay or UNPAID)
         else:
             amount = money(Decimal(f"{self._reward:.2f}"), self._currency)
-            if config.onboarding_qualification:
+            if config.onboarding_qualification is not None:
                 pay = t("{amount} for one complete {unit}, practice included", amount=amount, unit=unit)
             else:
                 pay = t("{amount} for one complete {unit}", amount=amount, unit=unit)
@@ -185,7 +185,7 @@ class Setup(Generic[C]):
         of_task = of_metric if of_metric.is_file() else self.task_config / "instructions.yaml"
         all_flags = {
             **flags,
-            "practice": bool(config.onboarding_qualification),
+            "practice": config.onboarding_qualification is not None,
             "told_at_once": config.onboarding_feedback == "each_item",
             "own_consent": bool(config.consent_file),
             "practice_paid": config.payment.practice > 0,

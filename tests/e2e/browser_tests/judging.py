@@ -65,12 +65,6 @@ class Judging:
 
     # -- doing
 
-    def read(self) -> None:
-        """To the end of each dialogue: on a phone the page takes no preference before."""
-        for end in self.page.locator("[data-testid=panel] ol > li:last-child").all():
-            end.evaluate("line => line.scrollIntoView({block: 'center'})")
-            self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
     def question(self, text: str) -> Locator:
         """A question of a form, by its words."""
         return self.page.get_by_role("radiogroup", name=text, exact=True)
@@ -80,8 +74,6 @@ class Judging:
 
     def pick(self, text: str, option: str) -> None:
         """Answer a question of a form; by keys with Tab before, where the page would take the digit for another one."""
-        if self.rater.hand == "finger":
-            self.read()
         radios = self.question(text).get_by_role("radio")
         radio = self.question(text).get_by_role("radio", name=option, exact=True)
         if self.rater.hand == "keyboard":

@@ -24,6 +24,20 @@ NUMBERED = "main form label:has(input):has(> [data-number])"
 """Labels of what has a number beside its text and its tick: all that can be chosen but “none”."""
 
 
+_READ = """
+async () => {
+  for (const end of document.querySelectorAll("[data-end]")) {
+    end.querySelector("[aria-expanded=false]")?.click();
+    for (let frame = 0; frame < 2; frame += 1) {
+      await new Promise(requestAnimationFrame);
+      scrollBy(0, end.firstElementChild.getBoundingClientRect().bottom - 0.4 * innerHeight);
+    }
+    await new Promise(requestAnimationFrame);
+  }
+}
+"""
+
+
 @dataclass(frozen=True)
 class Card:
     """A candidate as the page holds it: its opaque id, and the text that is shown."""
@@ -128,6 +142,7 @@ class Rater:
         """Press a button by its words, in the dialog if one is open; ``unavailable``: though it is announced as disabled."""
         button = self._here().get_by_role("button", name=name, exact=True)
         expect(button).to_be_visible()
+        self.read()
         if self.hand == "keyboard":
             self.tab_to(button)
             self.page.keyboard.press("Enter")
@@ -135,6 +150,11 @@ class Rater:
             button.tap(force=unavailable)
         else:
             button.click(force=unavailable)
+
+    def read(self) -> None:
+        """All that is judged, to its end: the page takes no choice before."""
+        if self.screen.get_by_role("dialog").count() == 0:
+            self.screen.evaluate(_READ)
 
     def choose(self, *numbers: int) -> None:
         """Choose the cards or options with these numbers."""
@@ -182,6 +202,7 @@ class Rater:
         radio = self.screen.get_by_role("radio").first
         self._last_card = (radio.get_attribute("value") or "") if radio.count() else self._last_card
         if self.hand == "keyboard" and button in ("Continue", "Send"):
+            self.read()
             self.page.keyboard.press("Enter")
         else:
             self.press(button)

@@ -14,10 +14,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 import yaml
 from forked import Forked
+from killable_server import free_port
 from playwright.sync_api import Browser, Page, expect
 
 from .conftest import PHONE, WIDE
@@ -27,6 +29,7 @@ from .study import environment
 pytestmark = pytest.mark.browser
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]+/")
+SERVED = re.compile(r"http://127\.0\.0\.1:\d+")
 START_S = 60
 OF_AXE = "Failed to execute 'postMessage'"
 """What Chromium writes when axe looks for itself in the frame of the preview."""
@@ -120,9 +123,11 @@ def test_from_nothing_to_a_study_by_keyboard(setup: Setup, opened: Page) -> None
     frame = opened.frame_locator("iframe")
     frame.get_by_role("button", name="Start").click(timeout=120_000)  # a launch of its own starts behind it
     expect(frame.get_by_text(QUESTION).first).to_be_visible()
+    shown = _words(str(opened.locator("iframe").get_attribute("src")))
     looks.look(opened, "new")
     opened.get_by_role("button", name="Write study.yaml").press("Enter")
     expect(opened.get_by_text("parlai-humaneval launch study.yaml", exact=True)).to_be_visible()
+    assert shown == _launched_words(setup.folder)
     text = (setup.folder / "study.yaml").read_text(encoding="utf-8")
     content = yaml.safe_load(text)
     assert {key: content[key] for key in ("technique", "models", "question", "turns", "zoo_files")} == {
@@ -142,6 +147,36 @@ def test_from_nothing_to_a_study_by_keyboard(setup: Setup, opened: Page) -> None
     assert {
         pixels for each in (looks, narrow) for look in each.looks.values() for pixels in look.sideways.values()
     } == {0}
+
+
+def _words(address: str) -> dict[str, object]:
+    """What raters read before they start, minutes and pay included."""
+    with urllib.request.urlopen(urljoin(address, "/task_config.json")) as answer:
+        words = json.load(answer)
+    return {name: words[name] for name in ("title", "tagline", "minutes", "pay", "preview", "instructions")}
+
+
+def _launched_words(folder: Path) -> dict[str, object]:
+    """Those of the written study, once it is launched."""
+    log = folder / "launch.log"
+    command = f"import os; os.chdir({str(folder)!r}); from parlai_humaneval.cli import main; main()"
+    with log.open("wb") as said:
+        launch = Forked(
+            [sys.executable, "-c", command, "launch", "study.yaml", f"port={free_port()}", "--yes"],
+            env=environment(folder / "home"),
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        deadline = time.monotonic() + START_S
+        while not (link := SERVED.search(log.read_text(encoding="utf-8"))):
+            assert time.monotonic() < deadline, log.read_text(encoding="utf-8")
+            assert launch.poll() is None, log.read_text(encoding="utf-8")
+            time.sleep(0.1)
+        return _words(link.group())
+    finally:
+        launch.send_signal(signal.SIGINT)
+        launch.wait(START_S)
 
 
 def test_a_file_that_is_there_is_replaced_on_demand(setup: Setup, opened: Page) -> None:

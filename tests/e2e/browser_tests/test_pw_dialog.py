@@ -43,7 +43,7 @@ def _judge(rater: Rater, number: int, side: int) -> list[list[Line]]:
     rater.progress(f"Pair {number} of {PAIRS}")
     judging.at_top()
     shown = judging.lines(2)
-    judging.read()
+    judging.rater.read()
     rater.choose(side)
     rater.write(REASON)
     rater.send("Continue")
@@ -126,7 +126,7 @@ def _first_pair(rater: Rater, looks: Looks) -> list[list[Line]]:
     assert judging.lines(2) == shown, "the same item, on the same sides"
     judging.picked(QUESTION, PAIR_SPEAKERS[0])
     expect(field).to_have_value(REASON[:10])
-    judging.read()
+    judging.rater.read()
     rater.write(REASON[10:])
     looks.look(page, "pw-dialog-answered")
     _send_twice(rater)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 import scripted_models
-from hands import NOT_BOTH, Hands, actions, by_model, cards, heard_by, picked_models, place_of, texts
+from hands import NOT_BOTH, NOT_SHOWN, Hands, actions, by_model, cards, heard_by, picked_models, place_of, texts
 from live import eventually, launch
 
 from mephisto_tasks.launch.launch import RunningStudy
@@ -89,7 +89,7 @@ async def test_a_pick_of_another_turns_candidate_is_refused(random_run: RunningS
         assert isinstance(now, ChooseStep)
         for foreign in (first.cards[0].candidate_id, theirs.cards[0].candidate_id):
             said = await rater.refused(selected=[now.cards[0].candidate_id, foreign])
-            assert "You were not shown that reply" in said
+            assert NOT_SHOWN in said
         await rater.pick(0)
     assert len(rater.record(random_run).complete_turns) == 2
 

@@ -16,6 +16,7 @@ from live import TASK, Launch, Rater, records, rows
 
 from mephisto_tasks.admission.admission import DONE_ALL
 from mephisto_tasks.cli.invite import invite
+from mephisto_tasks.crowds.invitations.entry import FULL
 from mephisto_tasks.crowds.invitations.gate import COOKIE
 from mephisto_tasks.crowds.link.crowd import GIVEN_BACK, NO_LINK
 from mephisto_tasks.launch.launch import RunningStudy
@@ -186,8 +187,8 @@ async def test_a_class_comes_by_one_link(start: Launch, data_dir: Path) -> None:
             async with Guest(addresses[1]) as guest:
                 await guest.finish()
             for each in (late, new):
-                assert await _plain_page(each, link) == (410, "This link has been used up")
-            assert "This link is for a limited number of people" in await _refusal(late_address)
+                assert await _plain_page(each, link) == (410, FULL[0])
+            assert FULL[1] in await _refusal(late_address)
             assert "only part" in await _refusal(link)
             assert (await ada.get(link)).status == 200, "who has a place keeps it"
     assert len(workers(data_dir)) == 2

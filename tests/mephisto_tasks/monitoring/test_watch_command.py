@@ -204,7 +204,7 @@ def test_only_buttons_that_do_something_are_there(
 
 def test_an_old_standing_is_said_to_be_old(seen: StudyStatus) -> None:
     """Guards against numbers that look fresh while the watcher waits for a database."""
-    assert "reading the study takes a while" not in Drawer(lambda: seen.at + 5).fragment(seen)
+    assert "\u00a0s old" not in Drawer(lambda: seen.at + 5).fragment(seen)
     assert "are 40\u00a0s old" in Drawer(lambda: seen.at + 40).fragment(seen)
 
 

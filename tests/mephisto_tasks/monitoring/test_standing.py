@@ -30,8 +30,7 @@ from mephisto_tasks.control.snapshot import (
 )
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.monitoring.view import answer_table, inside_table, line, progress_facts, rater_facts
-from mephisto_tasks.payments.ledger import Ledger, Owed
-from mephisto_tasks.payments.policy import Due
+from mephisto_tasks.payments.ledger import Due, Ledger, Owed
 from mephisto_tasks.storage import results
 from mephisto_tasks.storage import results as stored_state
 from mephisto_tasks.storage.locks import task_lock

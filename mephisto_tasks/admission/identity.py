@@ -224,9 +224,8 @@ class IdentityRule(PageRule):
             return self._other_browser()
         if not visitor.shown.digests and not visitor.vouched:
             return Refusal("other_browser", "showed no secret", PHRASES["nothing_shown"], title=KEEPS_NOTHING)
-        if self._damaged is None or not self._damaged(visitor.data):
-            return None
-        if self._book.holds_any(things, visitor.shown):
+        is_damaged = self._damaged is not None and self._damaged(visitor.data)
+        if not is_damaged or self._book.holds_any(things, visitor.shown):
             return None
         return Refusal("wrong_link", "our ids without their signature", PHRASES["damaged"], title=WRONG_ADDRESS)
 

@@ -166,9 +166,6 @@ def simulate(
     prefix = "sim" if launches < 2 else f"sim{launches}-"
     with counting(what, wanted, run.study.unit_words.counted, at_most=is_decided) as count_to:
 
-        def note(_: Outcome) -> None:
-            count_to(*run.study.so_far())
-
         async def round_of(number: int) -> list[Outcome]:
             work = asyncio.ensure_future(
                 run_raters(
@@ -179,7 +176,7 @@ def simulate(
                     dialogues=run.study.remaining,
                     seed=seed,
                     name=f"{prefix}{number}",
-                    on_outcome=note,
+                    on_outcome=lambda _: count_to(*run.study.so_far()),
                 )
             )
             while not work.done() and not stop.is_set():

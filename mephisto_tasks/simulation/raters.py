@@ -94,10 +94,9 @@ class Answers:
         if isinstance(item, items.ChooseItem):
             right = {item.replies[number - 1] for number in item.right}
             selected = [card.candidate_id for card in step.cards if card.text in right]
-        elif step.min_choices == step.max_choices == 1:
-            selected = [self._one(step)]
         else:
-            selected = self._several(step)
+            is_one = step.min_choices == step.max_choices == 1
+            selected = [self._one(step)] if is_one else self._several(step)
         reason = self._chance.choice(SENTENCES["reasons"]) if step.reason else ""
         return {"kind": "choose", "selected": selected, "none": not selected, "reason": reason}
 

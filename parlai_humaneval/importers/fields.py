@@ -299,9 +299,7 @@ def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, Data,
     for name, value in held.items() if isinstance(held, Mapping) else ():
         if name in spec.get("but", ()) or name == PLACE or (isinstance(only, list) and name not in only):
             continue
-        if plain_name(name) in others:
-            continue
-        if "like" in spec and not re.fullmatch(spec["like"], name):
+        if plain_name(name) in others or ("like" in spec and not re.fullmatch(spec["like"], name)):
             continue
         value = opened(value)
         one_each = isinstance(value, list) and (not mixed or len(value) == 1)

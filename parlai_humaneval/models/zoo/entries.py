@@ -263,9 +263,8 @@ def is_chat_llm(spec: ModelSpec) -> bool:
         return bool(form == "chat")
     folder = Path(str(spec.options.get("hf_model", ""))).expanduser()
     told = spec.options.get("system_prompt") or spec.options.get("chat_template")
-    if told or (folder / "chat_template.jinja").is_file():
-        return True
-    return bool(json_object_in(folder / "tokenizer_config.json").get("chat_template"))
+    has_template = (folder / "chat_template.jinja").is_file()
+    return bool(told or has_template or json_object_in(folder / "tokenizer_config.json").get("chat_template"))
 
 
 def may_be_chat_llm(spec: ModelSpec) -> bool:

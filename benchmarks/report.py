@@ -27,6 +27,7 @@ from parlai_humaneval.tables.build import Tables
 
 DIALOGUES, TURNS = 10_000, 100_000
 AIM_SECONDS = {DIALOGUES: 10, TURNS: 20}
+MANY_MODELS, SHOWN, MANY_AIM_SECONDS = 30, 8, 10
 DRAWS, PEER_DRAWS = 1_000, 3
 MODELS = ("a", "b", "c", "d")
 
@@ -57,6 +58,30 @@ def many_turns(turns: int, rng: np.random.Generator) -> dict[str, Tables]:
     }
 
 
+def many_models(models: int, workers: int, rng: np.random.Generator) -> dict[str, Tables]:
+    """So many models: in dialogues of six turns that each show ``SHOWN`` or all of them, and finished, in pairs."""
+    study = Study(workers=workers, dialogues=2, models=tuple(f"m{number}" for number in range(models)))
+    pairs = Study(workers=max(1, workers // 8), dialogues=2, models=study.models)
+    return {
+        f"one pick of {SHOWN} a dialogue": only(turns=some_models(study, SHOWN, rng)),
+        "one pick of all": only(turns=turns_table(study, rng)),
+        "finished dialogues in pairs": only(comparisons=comparisons_table(pairs, rng)),
+    }
+
+
+def some_models(study: Study, shown: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Each dialogue shows ``shown`` models, drawn at random, of whose replies one is picked at every turn."""
+    rows = turns_table(study, rng, forced=False)
+    drawn = rng.random((study.workers * study.dialogues, len(study.models))).argsort(axis=1).argsort(axis=1) < shown
+    rows = rows[np.repeat(drawn, study.turns, axis=0).ravel()].reset_index(drop=True)
+    turns = rows.groupby(["dialogue_id", "turn"])
+    # The best one of those that are liked, or of all where none is.
+    liking = rows["selected"] + rng.random(len(rows))
+    picked = (liking == liking.groupby([rows["dialogue_id"], rows["turn"]]).transform("max")).astype(int)
+    position = turns["position"].rank(method="first").astype(int)
+    return rows.assign(position=position, selected=picked, continued=picked)
+
+
 def seconds(folder: Path) -> float:
     """Time of the command, all imports included. Raises CalledProcessError where it fails."""
     program = "from parlai_humaneval.cli import main; main()"
@@ -83,7 +108,7 @@ def plain_seconds(path: Path, draws: int) -> float:
 
 
 def run(quick: bool) -> list[Figure]:
-    """A figure a kind of table, and of more turns; with ``quick`` of one kind, 60 dialogues."""
+    """A figure a kind of table, of more turns, and of many models; with ``quick`` of one kind, 60 dialogues."""
     rng = np.random.default_rng(0)
     if quick:
         return [_figure("60 dialogues", *next(iter(studies(60, rng).items())), 10)]
@@ -91,6 +116,9 @@ def run(quick: bool) -> list[Figure]:
         _figure(f"{size:,} {what}", name, tables, AIM_SECONDS[size])
         for size, what, make in ((DIALOGUES, "dialogues", studies), (TURNS, "turns", many_turns))
         for name, tables in make(size, rng).items()
+    ] + [
+        _figure(f"{MANY_MODELS} models", name, tables, MANY_AIM_SECONDS)
+        for name, tables in many_models(MANY_MODELS, 100, rng).items()
     ]
 
 

@@ -11,7 +11,7 @@ from parlai_humaneval.quality.registry import Exclusions
 from parlai_humaneval.report.conclusions import DECIDED, told_leader
 from parlai_humaneval.report.section import Section, SectionLeftOut, Summary, sentence
 from parlai_humaneval.report.summary import SUPERIORITY_METHOD, leading, sentence_of, verdict_of
-from parlai_humaneval.report.views import Method
+from parlai_humaneval.report.views import DataTable, Method
 from parlai_humaneval.report.views import View as Part
 from parlai_humaneval.tables.columns import Repeated
 from parlai_humaneval.tables.filters import RaterKinds
@@ -322,9 +322,16 @@ class Document(BaseModel, extra="forbid", defer_build=True):
     """The whole report. ``sections``: key → section, in the order of the report."""
 
     _answers: list[Summary] | None = PrivateAttr(default=None)
+    _tables: dict[str, list[DataTable]] = PrivateAttr(default_factory=dict)
     facts: Facts
     sections: dict[str, SerializeAsAny[Section]]
     examples: list[Example] = Field(default_factory=list)
+
+    def data_tables(self, key: str) -> list[DataTable]:
+        """The tables of a section, made once: titles, page and files need them."""
+        if key not in self._tables:
+            self._tables[key] = self.sections[key].data_tables()
+        return self._tables[key]
 
     def summaries(self) -> list[Summary]:
         """The answers of all sections, each with the leading model, and a note if the study stopped once decided."""
@@ -334,7 +341,7 @@ class Document(BaseModel, extra="forbid", defer_build=True):
 
     def _told(self) -> Iterator[Summary]:
         labels = labels_in(self.sections)
-        titles = {table.key: table.title for one in self.sections.values() for table in one.data_tables()}
+        titles = {table.key: table.title for key in self.sections for table in self.data_tables(key)}
         for summary in (summary for section in self.sections.values() for summary in section.summary()):
             label = None if summary.section == DECIDED else labels.get(summary.design)
             if label is not None:

@@ -196,7 +196,7 @@ def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
         *([excluded_table(facts.excluded)] if facts.excluded is not None else []),
         *answer_tables(answers),
         *([leaders] if leaders.rows else []),
-        *(table for section in document.sections.values() for table in section.data_tables()),
+        *(table for key in document.sections for table in document.data_tables(key)),
     ]
     twice = [key for key, times in Counter(table.key for table in tables).items() if times > 1]
     if twice:

@@ -300,17 +300,17 @@ class Drawing:
         several = len(techniques) > 1
         for technique in techniques if several else ():
             views = [
-                SectionView(f"{k}-{technique}", one, list(self._tables(k, one, technique)), False)
+                SectionView(f"{k}-{technique}", one, list(self._tables(k, document, technique)), False)
                 for k, one in sections
             ]
             yield technique, [view for view in views if view.tables]
         title = "All techniques together" if several else "".join(techniques)
         shared = "" if several else None
-        yield title, [SectionView(key, one, list(self._tables(key, one, shared)), True) for key, one in sections]
+        yield title, [SectionView(key, one, list(self._tables(key, document, shared)), True) for key, one in sections]
 
-    def _tables(self, key: str, section: Section, technique: str | None) -> Iterator[TableView]:
+    def _tables(self, key: str, document: Document, technique: str | None) -> Iterator[TableView]:
         """``technique``: only rows of it; empty: only tables without rows of any; None: all tables."""
-        for table in section.data_tables():
+        for table in document.data_tables(key):
             rows = table.rows
             if technique:
                 rows = tuple(row for row in rows if row.get("technique") == technique)

@@ -85,7 +85,7 @@ def _tails(sizes: Floats, times: Floats, reached: Floats) -> Floats:
     largest_first = sizes.argsort(axis=1)[:, ::-1]
     sizes, times = sizes[rows, largest_first], times[rows, largest_first]
     squares, up_to = sizes**2, times.cumsum(axis=1)
-    is_large = squares > _LARGE_SHARE * (1 + 1e-9) * (times * squares).sum(axis=1, keepdims=True)
+    is_large = squares > _LARGE_SHARE * (1 - 1e-9) * (times * squares).sum(axis=1, keepdims=True)
     counts = np.minimum((times * is_large).sum(axis=1), _LARGE_CLUSTERS).astype(int)
     for count in set(counts.tolist()):
         of = counts == count
@@ -281,13 +281,12 @@ def _reach(parts: Floats, weights: Floats, times: Floats, alpha: float) -> Float
 
 def _roots(rejects: Callable[[Ints, Floats], Floats], start: Floats, at_0: float) -> Floats:
     """The distances, row by row, at which ``rejects`` turns from below 0 to above, first sought around ``start``."""
-    found, low, high = np.full(len(start), np.nan), np.zeros(len(start)), np.full(len(start), np.inf)
+    found, tried = np.full(len(start), np.nan), np.full((_SECANTS, 2, len(start)), np.nan)
     before, at_before, here, rows = np.zeros(len(start)), np.full(len(start), at_0), start.copy(), np.arange(len(start))
     # By secants, as it is nearly a line.
-    for _ in range(_SECANTS):
+    for distance, value in tried:
         at_here = rejects(rows, here[rows])
-        low[rows] = np.where(at_here < 0, np.maximum(low[rows], here[rows]), low[rows])
-        high[rows] = np.where(at_here >= 0, np.minimum(high[rows], here[rows]), high[rows])
+        distance[rows], value[rows] = here[rows], at_here
         slope = at_here - at_before[rows]
         rows, at_here, slope = (of[np.isfinite(at_here) & (slope != 0)] for of in (rows, at_here, slope))
         step = at_here * (here[rows] - before[rows]) / slope
@@ -299,17 +298,46 @@ def _roots(rejects: Callable[[Ints, Floats], Floats], start: Floats, at_0: float
         rows = rows[~exact]
         if not rows.size:
             break
-    # Where the p-value jumps, by halves.
     rows = np.isnan(found).nonzero()[0]
-    low, high, start = low[rows], np.where(np.isfinite(high[rows]), high[rows], start[rows]), start[rows]
-    while (short := (rejects(rows, high) < 0) & (high <= 1e12 * start)).any():
+    distance, value, start = tried[:, 0, rows], tried[:, 1, rows], start[rows]
+    high = np.where(value >= 0, distance, np.inf).min(axis=0)
+    high = np.where(np.isfinite(high), high, start)
+    low = np.where((value < 0) & (distance < high), distance, 0.0).max(axis=0)
+    while (short := ((at_high := rejects(rows, high)) < 0) & (high <= 1e12 * start)).any():
         low, high = np.where(short, high, low), np.where(short, 2 * high, high)
-    low = np.where(low < high, low, 0.0)
-    while (high - low > 1e-9 * high).any():
-        middle = (low + high) / 2
-        below = rejects(rows, middle) < 0
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    found[rows] = np.where(high > 1e12 * start, np.inf, low)
+    found[rows] = np.inf
+    some = at_high >= 0
+    found[rows[some]] = _roots_between(rejects, rows[some], low[some], high[some])
+    return found
+
+
+def _roots_between(rejects: Callable[[Ints, Floats], Floats], rows: Ints, before: Floats, here: Floats) -> Floats:
+    """The same by Brent's method: where the p-value jumps each halving gains one bit."""
+    found, left, tolerance = np.empty(len(rows)), np.arange(len(rows)), 5e-7 * here
+    at_before, at_here = rejects(rows, before), rejects(rows, here)
+    other, at_other, last, step = before, at_before, here - before, here - before
+    while left.size:
+        turned = (at_before < 0) != (at_here < 0)
+        other, at_other = np.where(turned, (before, at_before), (other, at_other))
+        last, step = np.where(turned, here - before, (last, step))
+        worse = np.abs(at_other) < np.abs(at_here)
+        before, here, other = np.where(worse, (here, other, here), (before, here, other))
+        at_before, at_here, at_other = np.where(worse, (at_here, at_other, at_here), (at_before, at_here, at_other))
+        least, half = (tolerance + 5e-7 * np.abs(here)) / 2, (other - here) / 2
+        done = (at_here == 0) | (np.abs(half) < least)
+        found[left[done]] = here[done]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope, to_other = (at_before - at_here) / (before - here), (at_other - at_here) / (other - here)
+            bent = (at_other * to_other - at_before * slope) / (to_other * slope * (at_other - at_before))
+            tried = -at_here * np.where(before == other, 1 / slope, bent)
+        good = (np.abs(last) > least) & (np.abs(at_here) < np.abs(at_before))
+        good &= 2 * np.abs(tried) < np.minimum(np.abs(last), 3 * np.abs(half) - least)
+        last, step = np.where(good, step, half), np.where(good, tried, half)
+        ahead = here + np.where(np.abs(step) > least, step, np.copysign(least, half))
+        before, at_before, here = here, at_here, ahead
+        going = (left, tolerance, before, at_before, here, other, at_other, last, step)
+        left, tolerance, before, at_before, here, other, at_other, last, step = (of[~done] for of in going)
+        at_here = rejects(rows[left], here)
     return found
 
 

@@ -14,7 +14,14 @@ import pandas as pd
 from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core import multiplicity
 from parlai_humaneval.statistics.core import rows as cells
-from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share, sign_flip_p, with_dispersion
+from parlai_humaneval.statistics.core.clustered import (
+    ClusterSums,
+    cluster_sums,
+    clustered_share,
+    keep_shares,
+    sign_flip_p,
+    with_dispersion,
+)
 from parlai_humaneval.statistics.core.result import Result, called
 from parlai_humaneval.statistics.core.shares import binomial_test
 from parlai_humaneval.statistics.core.two_way import crossed_share, of_questions, two_way_share
@@ -299,10 +306,9 @@ def wins_of_pairs(
     (22, 10, 0.688)
     """
     habit = first_shown(rows, level=level)
-    pairs = [
-        _adjusted(_pair(own, str(a), str(b), level), own, habit)
-        for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)
-    ]
+    of_pairs = list(rows.groupby(["model_a", "model_b"], sort=True))
+    keep_shares((_sums(own, by) for _, own in of_pairs for by in (own["worker_id"], _shown(own)[0])), level)
+    pairs = [_adjusted(_pair(own, str(a), str(b), level), own, habit) for (a, b), own in of_pairs]
     leading = multiplicity.corrected([pair.told for pair in pairs], [family] * len(pairs))
     pairs = multiplicity.corrected_fields(pairs, family, "win_rate", "by_worker", "by_dialogue", "paper")
     for pair, leads in zip(pairs, leading, strict=True):
@@ -345,7 +351,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
     name = f"win rate of {model_a} over {model_b}"
     won, decided = (outcome > 0).astype(float), (outcome != 0).astype(float)
     workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
-    sums, wins, losses = cluster_sums(won, decided, workers), int(won.sum()), int((decided - won).sum())
+    sums, wins, losses = _sums(rows, workers), int(won.sum()), int((decided - won).sum())
     ties, said = len(rows) - wins - losses, _in_words(rows)
     score = crossed_share((outcome + 1) / 2, ones, workers, shown, name=f"{name}, ties counting half", level=level)
     rate = multiplicity.with_once_each(crossed_share, won, decided, workers, shown, name=name, level=level)
@@ -367,6 +373,12 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
         score=said(score),
         p_sign_flip=sign_flip_p(sums),
     )
+
+
+def _sums(rows: pd.DataFrame, clusters: npt.ArrayLike) -> ClusterSums:
+    """A's wins of the comparisons that were decided."""
+    outcome = rows["outcome"].to_numpy(dtype=float)
+    return cluster_sums(outcome > 0, outcome != 0, clusters)
 
 
 def _shown(rows: pd.DataFrame) -> list[Objects]:

@@ -78,7 +78,7 @@ def test_a_promise_that_knows_no_raters_costs_little() -> None:
 def test_risks_are_split_over_all_orders() -> None:
     """Guards the bound of models in steps: five neighbors need more than if each alone had all of α, and less than if each
     had a tenth of it."""
-    steps = -0.4 * np.arange(6)
+    steps = np.array([-0.4 * place for place in range(6)])
     lead = 1 / (1 + np.exp(-0.4)) - 0.5
     alone, tenth = (kl(0.9, risk) * 2 * DRIFT**-2 * (0.05 / lead) ** 2 for risk in (ALPHA, ALPHA / 10))
     assert 5 * alone < distinguishing(steps) < 5 * tenth

@@ -1,4 +1,4 @@
-"""The Architect that serves a task from this very process; its Channel is a method call, where others are a socket."""
+"""The Architect that serves a task from this process; its Channel is a method call instead of a socket."""
 
 from __future__ import annotations
 

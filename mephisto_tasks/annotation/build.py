@@ -1,4 +1,4 @@
-"""Settings → a study of finished dialogues; and its items that no rater has judged, for judges."""
+"""Settings → a study of finished dialogues, and its unjudged items, for judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of a task on finished dialogues: what is shown and asked, who gets how much."""
+"""The settings of a task on finished dialogues: items, questions, and amounts of work."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A judge's answers about a task: those that are there, and asking for what is missing; and what it says of all items of
-a study before any rater sees them."""
+"""A judge's answers about a task: stored answers, requests for missing ones, and predictions for all items of a study
+before any rater sees them."""
 
 from __future__ import annotations
 

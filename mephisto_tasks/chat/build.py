@@ -1,4 +1,4 @@
-"""Settings → a study: models, materials and counts. Everything that can go wrong with the settings goes wrong here."""
+"""Settings → a study: models, materials and counts. All errors in the settings are raised here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rater's unit of work will hold, decided when it is taken: models, contexts, order and seeds."""
+"""Plans of a rater's unit, made when the unit is taken: models, contexts, order and seeds."""
 
 from __future__ import annotations
 

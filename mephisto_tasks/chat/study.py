@@ -1,4 +1,4 @@
-"""What the dialogues of one launch of engine 1 share: settings, models, who gets what, and the words on the page."""
+"""State shared by the dialogues of one launch of engine 1: settings, models, allocation, and the texts of the page."""
 
 from __future__ import annotations
 

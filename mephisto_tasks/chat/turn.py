@@ -1,5 +1,5 @@
-"""One turn of a conversation: its steps, and the wait for the replies, which appear together, and by a rule that knows
-what is said and not who says it. Only ``fixed``, longer than the slowest model, hides every difference."""
+"""One turn of a conversation: its steps, and the wait for the replies. These appear together, by a rule that depends on
+the replies but not on the models. Only ``fixed``, longer than the slowest model, hides every difference."""
 
 from __future__ import annotations
 

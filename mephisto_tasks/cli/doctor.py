@@ -1,4 +1,4 @@
-"""``parlai-humaneval doctor``: checks of this installation. Each says what it found, and how to mend what is wrong."""
+"""``parlai-humaneval doctor``: checks of this installation. Each reports its findings, and how to fix problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``parlai-humaneval new``: set a study up on a page or in the terminal, and write it as one commented file."""
+"""``parlai-humaneval new``: set up a study on a page or in the terminal, and write it as one commented file."""
 
 from __future__ import annotations
 

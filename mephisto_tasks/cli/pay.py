@@ -1,4 +1,4 @@
-"""``parlai-humaneval pay``: what everybody is owed, and paying it exactly once."""
+"""``parlai-humaneval pay``: amounts owed to raters, and their payment, exactly once."""
 
 from __future__ import annotations
 

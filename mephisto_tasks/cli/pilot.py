@@ -1,4 +1,4 @@
-"""``parlai-humaneval pilot``: a few dialogues with colleagues, and the plan of the main study by what they tell."""
+"""``parlai-humaneval pilot``: a few dialogues with colleagues, and a plan of the main study based on them."""
 
 from __future__ import annotations
 

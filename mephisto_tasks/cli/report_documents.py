@@ -1,4 +1,4 @@
-"""What ``report`` makes of tables: JSON, a page with its folder, or a print; and what quality checks leave out of it."""
+"""Outputs of ``report``: JSON, a page with its folder, or a print; and exclusions by quality checks."""
 
 from __future__ import annotations
 

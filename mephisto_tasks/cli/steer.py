@@ -1,4 +1,4 @@
-"""``parlai-humaneval steer``: orders to a study that runs; ``launch`` of a running task gives them, too."""
+"""``parlai-humaneval steer``: orders to a running study; ``launch`` of a running task also gives orders."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Orders to a study (a file, only ever appended to), and how it stands by them: a running launch folds them within a second,
-and so does the next launch, so that they hold after a restart, however the last launch ended."""
+"""Orders to a study (an append-only file), and the state that they lead to. A running launch follows them within a
+second, and so does the next launch, so they survive a restart, however the last launch ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seam: a crowd is where raters come from. Each is one folder and one registration; nobody else names it.
+"""The interface of crowds, the sources of raters. Each is one folder and one registration; no other code names it.
 
 :class:`Crowd` is what it is and can do apart from any launch (None, empty or False: it cannot), :class:`CrowdLaunch` the
 crowd during one. Both are light: a site's library is imported where it is used."""

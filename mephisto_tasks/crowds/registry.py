@@ -1,4 +1,4 @@
-"""Every crowd that there is, of this package and of plug-in packages; and Mephisto's database with their providers."""
+"""All crowds of this package and of plug-in packages, and Mephisto's database with their providers."""
 
 from __future__ import annotations
 

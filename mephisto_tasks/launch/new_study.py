@@ -1,4 +1,4 @@
-"""A study that is being set up: what it costs and finds, what a launch would refuse, and the file that ``launch`` reads."""
+"""A study during its set-up: its cost and power, refusals by a launch, and the file that ``launch`` reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the phases of a launch do: read the settings, make the data directory, load the models, fill in the page's words."""
+"""Phases of a launch: read the settings, create the data directory, load the models, fill in the page's texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A standing in words and tables: the same ones on the terminal and on the page."""
+"""A study's state in words and tables, the same on the terminal and on the page."""
 
 from __future__ import annotations
 

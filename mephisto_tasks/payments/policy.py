@@ -1,4 +1,4 @@
-"""What is owed for work: complete work and work that we stopped as a whole, work that its worker left by a policy.
+"""Amounts owed for work: in full if it is complete or we stopped it, by a policy if its worker left.
 
 Amounts are whole cents, and a part of a cent is a cent in the worker's favour. A check on quality withholds nothing
 unless somebody asks for it by the check's name: “the quality control method … is not the criteria for deciding worker

@@ -1,4 +1,4 @@
-"""Where a worker leaves traces, a function for each place. Each may be run again after it was cut off, and ends the same.
+"""Places with traces of a worker, a function for each. Each can be repeated after an interruption.
 
 Rows go from SQLite files so that nothing of them is left in the files' bytes; files that commands wrote outside of the
 data directory are rewritten without the worker, or deleted."""

@@ -1,4 +1,4 @@
-"""Stored answers → a folder that may be published (if everybody agreed), with its data card; and what was in texts."""
+"""Stored answers → a folder that may be published (if everybody agreed), with its data card, and texts to review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Mephisto keeps of one rater in a live task: the plan, the events, and what the page shows now."""
+"""Mephisto's state of one rater in a live task: the plan, the events, and the current page."""
 
 from __future__ import annotations
 

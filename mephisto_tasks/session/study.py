@@ -1,4 +1,4 @@
-"""What the raters of one launch share, whichever engine it is of; and one rater's unit of dialogues or items."""
+"""State shared by the raters of a launch, for both engines; and one rater's unit of dialogues or items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Mephisto's sandboxes add to names in databases, and the errors of a crowd."""
+"""The additions of Mephisto's sandboxes to names in databases, and the errors of a crowd."""
 
 from __future__ import annotations
 

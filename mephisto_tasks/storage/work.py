@@ -1,4 +1,4 @@
-"""What each worker of a task did, by records (statuses may be behind), for pay and ``watch``; and what was cut off."""
+"""Each worker's work in a task, by records (statuses may lag), for pay and ``watch``; and interrupted work."""
 
 from __future__ import annotations
 

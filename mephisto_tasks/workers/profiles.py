@@ -1,4 +1,4 @@
-"""What is known of the workers of a data directory: a line for each, or a whole profile. Only pseudonyms, and read only."""
+"""Data on the workers of a data directory: a line for each, or a full profile. Only pseudonyms, and read only."""
 
 from __future__ import annotations
 

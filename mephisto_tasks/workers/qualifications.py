@@ -1,4 +1,4 @@
-"""Mephisto's qualifications, by which its database keeps who failed a practice, and who is a program of this project.
+"""Mephisto's qualifications, which record workers who failed a practice, and programs of this project.
 
 Only a launch marks programs, whose names it announced before they came; nothing that a page sends can do or undo that."""
 

@@ -1,4 +1,4 @@
-"""Everybody who was ever here, by their pseudonyms; and files that list workers, and the block lists of crowds' sites."""
+"""All workers so far, by pseudonym; files that list workers; and the block lists of crowds' sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files for their owner's eyes only: keys, and what holds names or secret links; and the folder in which they are kept."""
+"""Private files: keys, and files with names or secret links; and the folder that holds them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a rater may see of a reply."""
+"""The parts of a reply that a rater may see."""

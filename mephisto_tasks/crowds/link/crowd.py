@@ -1,4 +1,4 @@
-"""A crowd whose raters come by an address, and where they are received: its parameters become an arrival, or why not.
+"""A crowd whose raters come by an address, and their reception: parameters become an arrival or a refusal.
 
 The server decides who that is. A launch has several doors; the first that knows its own parameters answers."""
 

@@ -1,4 +1,4 @@
-"""The one way to MTurk: which address, whose keys, patience where MTurk asks for it, and errors that say what to do.
+"""The only access to MTurk: address, keys, patience when MTurk asks for it, and errors that say what to do.
 
 Mephisto's own clients retry little, and its sandbox ignores ``AWS_ENDPOINT_URL_MTURK``."""
 

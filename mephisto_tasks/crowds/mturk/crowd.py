@@ -1,4 +1,4 @@
-"""Amazon's Mechanical Turk and its sandbox: sites that list HITs, and that are asked for money before anything is made."""
+"""Amazon's Mechanical Turk and its sandbox: sites that list HITs, with a check of the balance before a launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HITs as MTurk has them: making one, taking it off the market, and what becomes of it while a study runs.
+"""HITs on MTurk: creating them, withdrawing them, and following them while a study runs.
 
 A page cannot say that its worker returned the HIT: MTurk takes the frame away, and the assignment's time runs out at
 MTurk only. So MTurk is asked about every HIT somebody works on, and a few others."""

@@ -1,4 +1,4 @@
-"""A launch on MTurk or in its sandbox: what it can cost, and rules who may take part as qualification requirements."""
+"""A launch on MTurk or in its sandbox: its maximum cost, and rules for taking part as qualification requirements."""
 
 from __future__ import annotations
 

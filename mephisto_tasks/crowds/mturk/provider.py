@@ -1,4 +1,4 @@
-"""Mephisto's two MTurk providers, mended. They take the place of Mephisto's own when this module is imported.
+"""Mephisto's two MTurk providers, fixed. They replace Mephisto's own when this module is imported.
 
 What differs, and why:
 

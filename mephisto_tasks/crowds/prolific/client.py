@@ -1,4 +1,4 @@
-"""The one way to Prolific: whose token, how long to wait, errors that say what to do, and what is never sent twice.
+"""The only access to Prolific: token, waiting times, errors that say what to do, and requests never sent twice.
 
 Prolific knows no idempotency keys. So a request that creates or pays is sent once: where its answer is lost, the caller gets
 :class:`Uncertain`, and has to read what happened."""

@@ -1,4 +1,4 @@
-"""Block and allow lists as participant groups: a study that names one follows it at once, and nobody clicks in vain."""
+"""Block and allow lists as participant groups: studies follow them at once, so nobody clicks in vain."""
 
 from __future__ import annotations
 

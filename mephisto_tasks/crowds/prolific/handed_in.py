@@ -1,4 +1,4 @@
-"""What Prolific says of a task (studies, submissions, bonuses), where the ledger differs, and what may be rejected."""
+"""Prolific's data on a task (studies, submissions, bonuses), differences from the ledger, and rejections."""
 
 from __future__ import annotations
 

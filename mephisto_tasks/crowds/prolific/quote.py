@@ -1,4 +1,4 @@
-"""What a launch on Prolific can cost, by its calculator; whether balance and people suffice; rules as filters."""
+"""The cost of a launch by Prolific's calculator; whether balance and people suffice; rules as filters."""
 
 from __future__ import annotations
 

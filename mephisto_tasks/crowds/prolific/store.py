@@ -1,5 +1,5 @@
-"""Our studies on Prolific: a small SQLite file, written before Prolific is asked; what it is sent, and how a study is made
-there once, whatever answer is lost."""
+"""Our studies on Prolific: a small SQLite file, written before each request; requests to Prolific, and the creation of
+a study exactly once, even if an answer is lost."""
 
 from __future__ import annotations
 

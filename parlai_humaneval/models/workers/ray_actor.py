@@ -1,4 +1,4 @@
-"""Hosts as actors of a Ray cluster that runs already."""
+"""Hosts as actors of a running Ray cluster."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ CLI_ADDRESS = "https://devcenter.heroku.com/articles/heroku-cli"
 
 
 def check_server(mephisto: DictConfig) -> None:
-    """Whether pages can be served as the settings of a launch say. Raises ConfigError, PortInUse, CannotListen."""
+    """Check that pages can be served with the settings of a launch. Raises ConfigError, PortInUse, CannotListen."""
     server = str(mephisto.architect._architect_type)
     if server == ARCHITECT_TYPE:
         HumanevalLocalArchitect.assert_task_args(mephisto, None)

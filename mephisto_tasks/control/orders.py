@@ -113,7 +113,7 @@ def _named(models: Sequence[str], setting: str | None) -> str:
 
 
 def give(data_dir: Path, task_name: str, order: Order) -> Order:
-    """Write an order down, and return it as written. The launch says whether it was followed (:attr:`.Snapshot.orders`)."""
+    """Write an order down, and return it as written. The launch reports the result (:attr:`.Snapshot.orders`)."""
     if isinstance(order, More) and not order.base:
         snapshot = read_snapshot(data_dir, task_name)
         asked = {} if snapshot is None else {group.label: group.asked for group in snapshot.groups}

@@ -53,7 +53,7 @@ _UNIT_DONE = {COMPLETED, "accepted", "rejected", "soft_rejected"}
 
 
 class Behind(BaseModel, extra="forbid", frozen=True):
-    """A unit that was rated to its end, and whose status does not say so; ``worker`` is a pseudonym."""
+    """A unit that was completed, although its status differs; ``worker`` is a pseudonym."""
 
     task_name: str
     worker: str

@@ -423,8 +423,8 @@ class Study(StudyState, ABC):
             self._failures = 0
 
     def note_failure(self, reason: str, out_since: float | None = None) -> None:
-        """A unit failed on our side; after ``stop_after_failures`` in a row the study is :attr:`broken`. However many
-        one outage (``out_since``) of a server ends, it counts once."""
+        """A unit failed on our side; after ``stop_after_failures`` in a row the study is :attr:`broken`. All units that
+        one outage (``out_since``) of a server ends count as one."""
         with self._lock:
             if out_since is not None and out_since <= self._outages_counted_at:
                 return

@@ -22,4 +22,4 @@ class CrowdError(HumanevalError, RuntimeError):
 
 
 class NotYetKnown(Exception):
-    """It cannot be said at this moment whether somebody comes from the crowd's site; their page asks again by itself."""
+    """It is not known yet whether a visitor comes from the crowd's site; their page asks again by itself."""

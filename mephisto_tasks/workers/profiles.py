@@ -114,7 +114,7 @@ def _practices(data_dir: Path, task: str) -> dict[str, PracticeState]:
 
 
 def profile_of(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> WorkerProfile:
-    """All that is known of one worker. Raises ResultsError: no database, or a file that cannot be read."""
+    """The full profile of one worker. Raises ResultsError: no database, or a file that cannot be read."""
     tasks = [_task(data_dir, task, known) for task in ticking(task_names(data_dir))]
     return WorkerProfile(
         worker=known.pseudonym,

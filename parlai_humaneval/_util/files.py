@@ -133,7 +133,7 @@ def _draft(path: Path, content: bytes, outlasts_power: bool = False, mode: int =
 
 
 def file_stamp(path: Path) -> tuple[int, int] | None:
-    """A value that changes whenever a file is written again; None: no such file can be seen."""
+    """A value that changes whenever a file is written again; None: there is no such file."""
     try:
         stat = path.stat()
     except OSError:

@@ -54,7 +54,7 @@ def without_markdown(text: str) -> str:
 
 
 def plain_end(text: str) -> int:
-    """Where the first line of ``text`` ends, or its first sign of markdown is: what precedes it stays as it is."""
+    """The end of the first line of ``text``, or its first sign of markdown: the part before is final."""
     sign = _MARKDOWN.search(text)
     line = text.find("\n")
     return min(sign.start() if sign else len(text), len(text) if line < 0 else line)

@@ -286,7 +286,7 @@ class LinkCrowd(Crowd, ABC):
         """The ways in of a launch, in the order in which they are asked. Raises ConfigError."""
 
     def guard(self, data_dir: Path, task_name: str, *, secure: bool) -> Guard | None:
-        """Keeps the pages from whoever has no good link; ``secure``: they are reached by https only."""
+        """Hides the pages from visitors without a valid link; ``secure``: pages are reached only by https."""
         return None
 
     def register_provider(self) -> None:

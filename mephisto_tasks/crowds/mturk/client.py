@@ -69,7 +69,7 @@ def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
 
 
 def turk_code(error: aws.ClientError) -> str:
-    """AWS's word for an error: MTurk's own where it gives one, as it calls everything a RequestError."""
+    """The code of an AWS error: MTurk's own code if there is one, because AWS calls everything a RequestError."""
     response = error.response
     return str(response.get("TurkErrorCode") or response.get("Error", {}).get("Code", ""))
 

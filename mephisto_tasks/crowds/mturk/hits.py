@@ -43,7 +43,7 @@ more."""
 
 
 def study_mark(db_root: str, task_name: str) -> str:
-    """The annotation of every HIT of a study, by which a later launch knows what is left of it."""
+    """The annotation of every HIT of a study, by which a later launch recognizes remaining HITs."""
     return f"parlai-humaneval {hashlib.sha256(f'{db_root}|{task_name}'.encode()).hexdigest()[:16]}"
 
 

@@ -54,7 +54,7 @@ class Group:
             return {str(one["participant_id"]) for one in self._client.pages(self._path)}
 
     def add(self, people: Collection[str]) -> set[str]:
-        """Those whom Prolific took; it refuses all of a request that names somebody unknown."""
+        """Add participants, and return those accepted; Prolific refuses a whole request that names an unknown one."""
         ids, at = sorted(people), ONCE
         if len(ids) <= ONCE:
             try:

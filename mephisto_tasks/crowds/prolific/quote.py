@@ -46,7 +46,7 @@ class Asked:
 
 
 def find_workspace(client: Prolific, workspace: str, project: str, currency: str) -> Workspace:
-    """That of the settings, or the only one. Raises ConfigError."""
+    """The workspace of the settings, or the only one. Raises ConfigError."""
     with asking("look at the workspace"):
         known = {str(one["id"]): str(one.get("title") or "") for one in client.pages("workspaces/")}
         if workspace and workspace not in known:

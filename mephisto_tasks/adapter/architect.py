@@ -220,7 +220,7 @@ def check_server(mephisto: DictConfig) -> None:
 
 
 def lacks(server: str, settings: Mapping[str, object]) -> list[str]:
-    """What is still to be done for one of SERVERS, a sentence each. ``settings``: those below ``mephisto.architect``."""
+    """The missing steps for one of SERVERS, a sentence each. ``settings``: those below ``mephisto.architect``."""
     return _heroku() if server == "heroku" else _ec2(str(settings.get("profile_name") or ""))
 
 

@@ -221,7 +221,7 @@ def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
 
 
 def steady(task_name: str) -> int:
-    """What a study shows must not change from launch to launch: its counts go on, and a sample stays the one it was."""
+    """Keep a study's items the same in every launch: counts continue, and a sample stays the same."""
     return zlib.crc32(task_name.encode())
 
 

@@ -25,7 +25,7 @@ _asked_of = attrgetter("unit", "setting", "metric", "order")  # What tells quest
 
 @dataclass
 class JudgedStudy:
-    """What a judge is to be asked about a task, and what it has answered before."""
+    """The questions for a judge about a task, and its earlier answers."""
 
     data_dir: Path
     task_name: str
@@ -76,7 +76,7 @@ class JudgedStudy:
     def of_items(
         cls, data_dir: Path, task_name: str, spec: JudgeSpec, records: Sequence[JudgementRecord]
     ) -> JudgedStudy:
-        """All that raters may be asked in a study that has not begun, as ``records`` without answers."""
+        """All possible items of a study that has not begun, as ``records`` without answers."""
         from mephisto_tasks.storage.logs import JUDGE_ANSWERS
         from parlai_humaneval.judges.questions import questions_of
         from parlai_humaneval.schema.judge_answers import UnjudgedItem

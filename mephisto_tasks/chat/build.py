@@ -122,7 +122,7 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
     config, done = study.config, Counter(dialogue.cell.key for dialogue in past if dialogue.complete)
 
     def gone(left: CutOff) -> list[Cell]:
-        """What is left of a unit, and not asked for any more."""
+        """The parts of a unit that are left, but no longer wanted."""
         open_ = open_cells(UnitPlan.model_validate(left.plan), left)
         return [cell for cell in open_ if cell not in study.asked and cell.models != (config.quality_control_model,)]
 

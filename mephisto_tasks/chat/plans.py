@@ -51,7 +51,7 @@ class UnitPlan(_Stored):
 
     @property
     def cells(self) -> list[Cell]:
-        """What the whole unit is about: it counts as one, however many visits it took."""
+        """The cells of the whole unit, which counts once, however many visits it took."""
         return [*self.held, *(plan.cell for plan in self.plans)]
 
     def stored(self) -> dict[str, Any]:

@@ -345,7 +345,7 @@ def open_cells(unit: UnitPlan, left: CutOff) -> list[Cell]:
 
 
 def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:
-    """What orders to a study are about; ``loaded``: the models that speak in this launch."""
+    """The groups and models that orders can name; ``loaded``: the models of this launch."""
     control = config.quality_control_model
     kept = {
         control: f"{control} cannot be retired because one conversation of every assignment uses it to check raters."

@@ -82,7 +82,7 @@ def topic_action() -> steps.Action:
 
 
 def topic_step(config: InteractiveConfig) -> steps.TopicStep:
-    """What to talk about, named before the conversation (Ji et al. 2022, §4)."""
+    """Ask for a topic before the conversation (Ji et al. 2022, §4)."""
     opinions = (
         [steps.Option(option_id=name, label=label) for name, label in OPINIONS.items()] if config.ask_opinion else []
     )

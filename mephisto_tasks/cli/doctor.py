@@ -164,7 +164,7 @@ class Finding:
 
 @contextlib.contextmanager
 def nothing_said() -> Iterator[None]:
-    """What libraries print, log and warn of within goes nowhere: what matters of it is a finding."""
+    """Discard output, logs and warnings of libraries in the block: important ones become findings."""
     nowhere, before = io.StringIO(), logging.root.manager.disable
     with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         warnings.simplefilter("ignore")

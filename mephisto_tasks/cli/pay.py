@@ -170,7 +170,7 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
 
 
 def sent_in_words(books: Books, payments: list[Payment]) -> str:
-    """What became of the payments that the books had proposed, by the ledger's ``payments``."""
+    """The outcome of the proposed payments, by the ledger's ``payments``."""
     from mephisto_tasks.payments.ledger import SETTLED
 
     if not books.to_send:

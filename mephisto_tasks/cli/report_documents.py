@@ -32,7 +32,7 @@ PARTIAL = "With --include-partial, answered turns of unfinished dialogues also c
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to make of tables; ``title`` None: by what they say; ``blind_in``: folder of the blind names."""
+    """The wanted outputs; ``title`` None: by what they say; ``blind_in``: folder of the blind names."""
 
     page: Path | None
     as_json: bool

@@ -89,7 +89,7 @@ class Words(BaseModel, use_attribute_docstrings=True):
 
 
 class Task(BaseModel, use_attribute_docstrings=True):
-    """Those below ``mephisto.task``."""
+    """Settings below ``mephisto.task``."""
 
     task_name: str = Field(default="", min_length=1)
     """Name of the study. Launches with the same name continue each other, and you later find the answers by it."""

@@ -69,7 +69,7 @@ class Behind(BaseModel, extra="forbid", frozen=True):
 
 
 def behind(data_dir: Path, task_name: str) -> list[Behind]:
-    """What of a task is complete by its records, and not by Mephisto's statuses. Raises ResultsError."""
+    """Units that are complete by their records, but not by Mephisto's statuses. Raises ResultsError."""
     stored = {
         str(row[0]): [str(value) for value in row[1:]] for row in query(data_dir, "statuses_of_task", [task_name])
     }

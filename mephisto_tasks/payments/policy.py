@@ -22,7 +22,7 @@ _SIGNS = {DOLLARS: "$", "EUR": "€", "GBP": "£"}
 
 
 def sign_of(currency: str) -> str:
-    """What precedes an amount: “$”, “CHF ”."""
+    """The sign before an amount: “$”, “CHF ”."""
     return _SIGNS.get(currency, f"{currency} ")
 
 
@@ -38,7 +38,7 @@ class QuoteLine(BaseModel, frozen=True):
 
 
 class Quote(BaseModel, frozen=True):
-    """What a launch can cost at most, and how that comes about. Nothing was made or offered for it."""
+    """The maximum cost of a launch, and its parts. Nothing was made or offered for it."""
 
     provider: str
     requester: str  # the account that pays
@@ -125,7 +125,7 @@ class Terms(BaseModel, extra="forbid", frozen=True):
 
 
 class Due(BaseModel, extra="forbid", frozen=True):
-    """What is owed in all for one unit of one worker, in ``currency``; ``why`` is a phrase."""
+    """The total owed for one unit of one worker, in ``currency``; ``why`` is a phrase."""
 
     work: Work
     amount: Decimal
@@ -146,7 +146,7 @@ def pro_rata(reward: Decimal, done: int, whole: int) -> Decimal:
 
 
 def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str], currency: str = DOLLARS) -> Due:
-    """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed. Raises PayError."""
+    """Amount owed for some work. ``withheld``: (pseudonym, unit) → the check that it failed. Raises PayError."""
     if not 0 <= work.reward <= MOST:
         reward = money(work.reward, currency)
         raise PayError(f"the reward of unit {work.unit_id} is {reward}, which is not a valid amount")

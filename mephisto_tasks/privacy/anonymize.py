@@ -163,7 +163,7 @@ _OUR_CANDIDATE = re.compile(r"[0-9a-f]{12,32}")
 
 @dataclass(frozen=True)
 class Review:
-    """What was found in a cell; ``row``: the id by which the release names its dialogue or judgement."""
+    """A finding in a cell; ``row``: the id by which the release names its dialogue or judgement."""
 
     table: str
     column: str

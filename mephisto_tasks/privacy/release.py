@@ -252,7 +252,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Released:
-    """What was written. ``review``: the list of what was found; None: nothing was."""
+    """The written release. ``review``: the list of what was found; None: nothing was."""
 
     card: Card
     files: list[Path]

@@ -67,7 +67,7 @@ ALL_DONE = (phrase("The study is complete"), PHRASES["all_done"])
 
 @dataclass(frozen=True)
 class UnitWords:
-    """What a unit is called."""
+    """The words for a unit."""
 
     complete: str = phrase("Your conversation is complete and saved.")  # a sentence
     whole: str = phrase("conversation")  # “set of six conversations”
@@ -296,7 +296,7 @@ class Study(StudyState, ABC):
 
     @abstractmethod
     def resources(self) -> AbstractContextManager[Any]:
-        """What has to be open while the launch runs (loaded models, say)."""
+        """Resources to keep open while the launch runs (such as loaded models)."""
 
     @abstractmethod
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:

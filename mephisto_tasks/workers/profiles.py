@@ -39,7 +39,7 @@ class WorkerLine(BaseModel, extra="forbid", frozen=True):
 
 
 class WorkerTask(BaseModel, extra="forbid", frozen=True):
-    """What a worker did in one task."""
+    """A worker's work in one task."""
 
     task_name: str
     practice: PracticeState

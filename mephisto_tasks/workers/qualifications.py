@@ -72,7 +72,7 @@ def worker_of(db: Any, worker_id: str) -> Any:
 
 
 def failed_qualification(practice: str) -> str:
-    """What workers hold who failed the practice that grants this qualification."""
+    """The qualification of workers who failed the practice for this qualification."""
     compat.prepare()
     from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
 

@@ -68,7 +68,7 @@ def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[Known
 
 
 def names_of(worker_name: str) -> set[str]:
-    """What a worker may be called by: as stored, without Mephisto's suffix of a sandbox, and without their panel's name."""
+    """A worker's possible names: as stored, without Mephisto's sandbox suffix, and without the panel's name."""
     plain = plain_name(worker_name)
     return {worker_name, plain, plain.rpartition(":")[2]}
 

@@ -210,7 +210,7 @@ class Reception(visits.Site):
         return self.exit(worker_name, "timed_out" if was_away else "screened_out")
 
     def given_back(self, agent_ids: list[str]) -> set[str]:
-        """Those of these units' agents that were given back at the panel, as another process read."""
+        """The agents of these units that were returned at the panel, as another process read."""
         return self._store.returned_agents(agent_ids)
 
     def _exit(self, arrival: visits.Arrival, outcome: visits.Outcome) -> Redirect | None:
@@ -242,7 +242,7 @@ class LinkLaunch(CrowdLaunch):
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Those below ``mephisto.provider``."""
+        """Settings below ``mephisto.provider``."""
         return {str(name): value for name, value in self.provider.items()}
 
     def prepare(self, db: Any) -> list[str]:

@@ -47,7 +47,7 @@ class MTurkError(CrowdError):
 
 @contextmanager
 def asking(what: str, whom: str = "MTurk") -> Iterator[None]:
-    """What botocore raises in the block becomes an :class:`MTurkError`: “cannot WHAT: …”."""
+    """Convert botocore's errors in the block to an :class:`MTurkError`: “cannot WHAT: …”."""
     try:
         yield
     except (aws.BotoCoreError, aws.ClientError) as error:

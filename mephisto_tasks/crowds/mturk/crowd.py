@@ -115,7 +115,7 @@ class MTurkCrowd(crowd.Crowd):
 
 @dataclass
 class MTurkAccounts:
-    """Those of one marketplace. It is an :class:`~mephisto_tasks.crowds.crowd.Accounts`."""
+    """The accounts of one marketplace. It is an :class:`~mephisto_tasks.crowds.crowd.Accounts`."""
 
     provider: str
     words = WORDS

@@ -88,7 +88,7 @@ def hits_left(client: Any, known: Collection[str], mark: str) -> list[dict[str, 
 
 
 def group_of(client: Any, hit_id: str) -> str:
-    """What MTurk shows workers as one entry in their list: HITs of one type. Raises MTurkError."""
+    """The group that MTurk lists as one entry: HITs of one type. Raises MTurkError."""
     with asking("look at a HIT"):
         return str(client.get_hit(HITId=hit_id)["HIT"]["HITGroupId"])
 

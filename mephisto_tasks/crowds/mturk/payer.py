@@ -392,7 +392,7 @@ def _compared(payment: Payment, amounts: Sequence[Decimal]) -> Iterator[str]:
 
 
 def reference(payment: Payment) -> str:
-    """What tells a bonus from every other, in the reason that its worker reads."""
+    """The unique reference of a bonus, in the reason that its worker reads."""
     return f"reference {payment.token}"
 
 

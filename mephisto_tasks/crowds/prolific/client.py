@@ -213,7 +213,7 @@ class Prolific:
         return self._ask("GET", path, params=params, repeat=True)
 
     def find(self, path: str) -> Any:
-        """What is there; None: it was deleted. Raises ProlificError."""
+        """Read something; None: it was deleted. Raises ProlificError."""
         try:
             return self.get(path)
         except ProlificError as error:

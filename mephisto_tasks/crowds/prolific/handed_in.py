@@ -96,7 +96,7 @@ class HandedIn:
 
     @cached_property
     def studies(self) -> dict[str, HandedInStudy]:
-        """Those that people could take part in: no drafts, and none that was deleted."""
+        """The studies that people could take part in: no drafts, and no deleted ones."""
         found = {}
         with asking("read the studies"):
             for one in self._ids:

@@ -33,7 +33,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a launch asks for, in cents."""
+    """The request of a launch, in cents."""
 
     units: int
     reward: int

@@ -1,1 +1,1 @@
-"""What Mephisto 1.1.1 needs before it can be imported."""
+"""Preparations for importing Mephisto 1.1.1."""

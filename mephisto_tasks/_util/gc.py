@@ -1,4 +1,4 @@
-"""Searching less for garbage: Python's collector stops all threads while it looks at what is there."""
+"""Less frequent garbage collection: Python's collector stops all threads while it searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Architect that serves a task from this very process; its Channel is a method call, where others are a socket."""
+"""The Architect that serves a task from this process; its Channel is a method call instead of a socket."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ CLI_ADDRESS = "https://devcenter.heroku.com/articles/heroku-cli"
 
 
 def check_server(mephisto: DictConfig) -> None:
-    """Whether pages can be served as the settings of a launch say. Raises ConfigError, PortInUse, CannotListen."""
+    """Check that pages can be served with the settings of a launch. Raises ConfigError, PortInUse, CannotListen."""
     server = str(mephisto.architect._architect_type)
     if server == ARCHITECT_TYPE:
         HumanevalLocalArchitect.assert_task_args(mephisto, None)
@@ -214,7 +214,7 @@ def check_server(mephisto: DictConfig) -> None:
 
 
 def lacks(server: str, settings: Mapping[str, object]) -> list[str]:
-    """What is still to be done for one of SERVERS, a sentence each. ``settings``: those below ``mephisto.architect``."""
+    """The missing steps for one of SERVERS, a sentence each. ``settings``: those below ``mephisto.architect``."""
     return _heroku() if server == "heroku" else _ec2(str(settings.get("profile_name") or ""))
 
 

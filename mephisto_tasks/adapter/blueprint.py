@@ -60,7 +60,7 @@ class PrebuiltPage(TaskBuilder):
 
 @dataclass
 class StudySharedState(OnboardingSharedState, SharedTaskState):
-    """What hydra cannot carry: the study, the way in for partners, and who sends the raters. Filled by the launcher."""
+    """State that hydra cannot carry: the study, the entry for partners, and the crowd. Filled by the launcher."""
 
     study: Study | None = None
     serving: Serving = field(default_factory=Serving)
@@ -69,7 +69,7 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
 
 
 class StudyBlueprint(OnboardingRequired, Blueprint):
-    """What the blueprints of all techniques have in common; each names the settings of its engine."""
+    """The base of all techniques' blueprints; each names the settings of its engine."""
 
     CONFIG: ClassVar[type[TaskConfig]]
 
@@ -103,7 +103,7 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
         return [] if self.study.paused else [one_unit() for _ in range(self.study.remaining)]
 
     def get_onboarding_data(self, worker_id: str) -> dict[str, Any]:
-        """What the page of a practising worker shows now (nothing yet at the first call)."""
+        """The current page of a practising worker (empty at the first call)."""
         agent = self.onboarding_agents.get(worker_id)
         state = None if agent is None else agent.state.get_init_state()
         return state if isinstance(state, dict) else {"task_data": {}, "past_live_updates": []}

@@ -1,4 +1,4 @@
-"""Mephisto's side of the wire, where it must know better than Mephisto who may begin, come back, or hand in."""
+"""Mephisto's side of the wire, with stricter rules than Mephisto's on beginning, returning and submitting."""
 
 from __future__ import annotations
 

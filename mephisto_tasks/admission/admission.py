@@ -1,4 +1,4 @@
-"""May this visitor begin now? Rules in order, one list of them, and one place where a refusal is logged."""
+"""Whether a visitor may begin now: one ordered list of rules, and one place that logs refusals."""
 
 from __future__ import annotations
 

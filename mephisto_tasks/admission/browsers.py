@@ -1,4 +1,4 @@
-"""Which browser holds which worker's name, registration and visit: one small SQLite file in the data directory.
+"""The browser of each worker's name, registration and visit, in a small SQLite file in the data directory.
 
 It has only digests of the browsers' secrets, so that nobody who reads it can show one."""
 

@@ -1,4 +1,4 @@
-"""What a page is asked before the database knows its worker: whose it is, one page a worker, consent, and room inside."""
+"""Checks before the database knows a page's worker: identity, one page per worker, consent, and free places."""
 
 from __future__ import annotations
 

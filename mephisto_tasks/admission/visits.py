@@ -156,7 +156,7 @@ class Pages(Protocol):
 
 
 class StudyState(Protocol):
-    """What rules ask a launch about its work. Workers go by Mephisto's ids."""
+    """The state of a launch's work, for the rules. Workers go by Mephisto's ids."""
 
     config: TaskConfig  # its settings
     presence: Presence  # active raters

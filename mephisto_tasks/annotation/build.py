@@ -1,4 +1,4 @@
-"""Settings → a study of finished dialogues; and its items that no rater has judged, for judges."""
+"""Settings → a study of finished dialogues, and its unjudged items, for judges."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
 
 
 def steady(task_name: str) -> int:
-    """What a study shows must not change from launch to launch: its counts go on, and a sample stays the one it was."""
+    """Keep a study's items the same in every launch: counts continue, and a sample stays the same."""
     return zlib.crc32(task_name.encode())
 
 

@@ -1,4 +1,4 @@
-"""The settings of a task on finished dialogues: what is shown and asked, who gets how much."""
+"""The settings of a task on finished dialogues: items, questions, and amounts of work."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class StaticConfig(TaskConfig):
 
     @property
     def hides_ai_talk(self) -> bool:
-        """What ``replies.hide_ai_talk`` means where it is not set: whether models are compared, but for humanness."""
+        """The default of ``replies.hide_ai_talk``: true if models are compared, except for humanness."""
         return self.show in ("pair", "turn") and self.metric != "humanness"
 
     @model_validator(mode="after")

@@ -35,7 +35,7 @@ SELF_CHATS = "self_chats"  # folder, in the data directory, of the dialogues tha
 
 @dataclass(frozen=True)
 class Gathered:
-    """What a study shows: ``dialogues`` by all items, ``items`` in a fixed order."""
+    """The material of a study: ``dialogues`` by all items, ``items`` in a fixed order."""
 
     dialogues: list[Dialogue]
     items: list[Item]

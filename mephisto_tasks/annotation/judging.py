@@ -1,5 +1,5 @@
-"""A judge's answers about a task: those that are there, and asking for what is missing; and what it says of all items of
-a study before any rater sees them."""
+"""A judge's answers about a task: stored answers, requests for missing ones, and predictions for all items of a study
+before any rater sees them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _asked_of = attrgetter("unit", "setting", "metric", "order")  # What tells quest
 
 @dataclass
 class JudgedStudy:
-    """What a judge is to be asked about a task, and what it has answered before."""
+    """The questions for a judge about a task, and its earlier answers."""
 
     data_dir: Path
     task_name: str
@@ -68,7 +68,7 @@ class JudgedStudy:
     def of_items(
         cls, data_dir: Path, task_name: str, spec: JudgeSpec, records: Sequence[JudgementRecord]
     ) -> JudgedStudy:
-        """All that raters may be asked in a study that has not begun, as ``records`` without answers."""
+        """All possible items of a study that has not begun, as ``records`` without answers."""
         lines = JUDGE_ANSWERS.read(data_dir, task_name)
         known = {line.record.item_id for line in lines if isinstance(line, UnjudgedItem)}
         questions = questions_of(records, both_orders=spec.both_orders)

@@ -438,7 +438,7 @@ class JudgingPractice(PracticeLoop):
 
 
 def unfit(practice: items.Practice, config: StaticConfig) -> str | None:
-    """What makes a practice unfit for a study, or None: it asks what the study does not."""
+    """Why a practice does not fit a study, or None: it asks other questions."""
     kinds = {
         "pair": items.PairItem,
         "segment": items.SegmentItem,

@@ -1,4 +1,4 @@
-"""What the raters of one launch of engine 2 share: dialogues, items, who gets what, and the words on the page."""
+"""State shared by the raters of one launch of engine 2: dialogues, items, allocation, and the texts of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings → a study: models, materials and counts. Everything that can go wrong with the settings goes wrong here."""
+"""Settings → a study: models, materials and counts. All errors in the settings are raised here."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
     config, done = study.config, Counter(dialogue.cell.key for dialogue in past if dialogue.complete)
 
     def gone(left: CutOff) -> list[Cell]:
-        """What is left of a unit, and not asked for any more."""
+        """The parts of a unit that are left, but no longer wanted."""
         return [
             cell
             for cell in cells_of(left)[1]

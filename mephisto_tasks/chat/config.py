@@ -1,4 +1,4 @@
-"""The settings of a live task, in which a person talks to models and rates, and which of them go together."""
+"""The settings of a live task, in which a person talks to models and rates, and rules for combining them."""
 
 from __future__ import annotations
 

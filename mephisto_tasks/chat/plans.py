@@ -1,4 +1,4 @@
-"""What a rater's unit of work will hold, decided when it is taken: models, contexts, order and seeds."""
+"""Plans of a rater's unit, made when the unit is taken: models, contexts, order and seeds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class UnitPlan(BaseModel, frozen=True):
 
     @property
     def cells(self) -> list[Cell]:
-        """What the whole unit is about: it counts as one, however many visits it took."""
+        """The cells of the whole unit, which counts once, however many visits it took."""
         return [*self.held, *(plan.cell for plan in self.plans)]
 
     def stored(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the dialogues of one launch of engine 1 share: settings, models, who gets what, and the words on the page."""
+"""State shared by the dialogues of one launch of engine 1: settings, models, allocation, and the texts of the page."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ def cells_of(left: CutOff) -> tuple[list[Cell], list[Cell]]:
 
 
 def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:
-    """What orders to a study are about; ``loaded``: the models that speak in this launch."""
+    """The groups and models that orders can name; ``loaded``: the models of this launch."""
     control = config.quality_control_model
     kept = {
         control: f"{control} cannot be retired because one conversation of every assignment uses it to check raters."

@@ -1,5 +1,5 @@
-"""One turn of a conversation: its steps, and the wait for the replies, which appear together, and by a rule that knows
-what is said and not who says it. Only ``fixed``, longer than the slowest model, hides every difference."""
+"""One turn of a conversation: its steps, and the wait for the replies. These appear together, by a rule that depends on
+the replies but not on the models. Only ``fixed``, longer than the slowest model, hides every difference."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def end_action(config: InteractiveConfig, complete_turns: int) -> steps.Action:
 
 
 def topic_step(config: InteractiveConfig) -> steps.TopicStep:
-    """What to talk about, named before the conversation (Ji et al. 2022, §4)."""
+    """Ask for a topic before the conversation (Ji et al. 2022, §4)."""
     opinions = (
         [steps.Option(option_id=name, label=label) for name, label in OPINIONS.items()] if config.ask_opinion else []
     )

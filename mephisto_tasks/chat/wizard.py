@@ -1,5 +1,5 @@
-"""Where partners are, who write replies as one of the models: their secret link, their pages, and the desk with
-requests. It is to their pages what operator and worlds are to the raters', in one thread."""
+"""Pages for partners, who write replies as one of the models: their secret link, their pages, and the desk with
+requests. One thread does for them what operator and worlds do for raters' pages."""
 
 from __future__ import annotations
 

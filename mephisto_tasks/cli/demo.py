@@ -296,7 +296,7 @@ def try_model(
 
 
 def given_model(model: str, opponent: str, served_model: str | None, api_key_env: str | None) -> Given:
-    """What was named, once the opponent is known to exist. Raises ZooError."""
+    """The named model, after a check that the opponent exists. Raises ZooError."""
     from parlai_humaneval.models.selection import model_given
     from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 

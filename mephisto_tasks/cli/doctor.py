@@ -1,4 +1,4 @@
-"""``parlai-humaneval doctor``: checks of this installation. Each says what it found, and how to mend what is wrong."""
+"""``parlai-humaneval doctor``: checks of this installation. Each reports its findings, and how to fix problems."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ OLDEST_NODE = 18
 
 @contextlib.contextmanager
 def nothing_said() -> Iterator[None]:
-    """What libraries print, log and warn of within goes nowhere: what matters of it is a finding."""
+    """Discard output, logs and warnings of libraries in the block: important ones become findings."""
     nowhere, before = io.StringIO(), logging.root.manager.disable
     with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         warnings.simplefilter("ignore")

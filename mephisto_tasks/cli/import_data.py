@@ -1,4 +1,4 @@
-"""``parlai-humaneval import`` with what this side adds to it: units that Mephisto's database holds."""
+"""``parlai-humaneval import``, extended to units in Mephisto's database."""
 
 from __future__ import annotations
 

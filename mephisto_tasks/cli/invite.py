@@ -245,7 +245,7 @@ def _launched_tasks(data_dir: Path) -> list[str]:
 
 
 def people_of(book: Invitations, names: str | None, class_name: str) -> list[Person]:
-    """Those of the file of names; without one, a class by its name. Raises DataError, UsageError."""
+    """The people in the file of names; without a file, a class by its name. Raises DataError, UsageError."""
     from mephisto_tasks.crowds.crowd import Person
 
     if names is not None:

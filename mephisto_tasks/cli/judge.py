@@ -82,7 +82,7 @@ def judge(
 
 
 def summary_of(study: JudgedStudy, ran: Ran) -> dict[str, Any]:
-    """What was answered, what it cost, what is left; how often what stood first was chosen, and the order changed that."""
+    """Answers, cost, and open questions; how often the first candidate was chosen, and how often order mattered."""
     from parlai_humaneval.statistics.judges.answers import choices, first_chosen, inconsistent
     from parlai_humaneval.tables.build import judge_tables
 

@@ -1,4 +1,4 @@
-"""``parlai-humaneval new``: set a study up on a page or in the terminal, and write it as one commented file."""
+"""``parlai-humaneval new``: set up a study on a page or in the terminal, and write it as one commented file."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class _Interview:
 
 
 def drawn(bars: list[Bar]) -> Text:
-    """What each technique costs for the gap, as bars."""
+    """The cost of each technique for the gap, as bars."""
     longest = max((bar.cost for bar in bars), default=1.0) or 1.0
     width = max((len(bar.title) for bar in bars), default=0)
     lengths = [max(1, round(BAR * bar.cost / longest)) for bar in bars]

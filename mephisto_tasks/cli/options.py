@@ -121,7 +121,7 @@ class TechniqueCommand(Command):
         super().format_options(ctx, formatter)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What it does in a sentence, then the examples: they are what is looked for, and stand on the first screen."""
+        """One sentence, then the examples: users look for them, so they are on the first screen."""
         first, _, rest = inspect.cleandoc(self.help or "").partition("\n\n")
         for text in (first, self.epilog, rest):
             if text:

@@ -1,4 +1,4 @@
-"""``parlai-humaneval pay``: what everybody is owed, and paying it exactly once."""
+"""``parlai-humaneval pay``: amounts owed to raters, and their payment, exactly once."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
 
 
 def sent_in_words(books: Books, payments: list[Payment]) -> str:
-    """What became of the payments that the books had proposed, by the ledger's ``payments``."""
+    """The outcome of the proposed payments, by the ledger's ``payments``."""
     from mephisto_tasks.payments.ledger import SETTLED
 
     if not books.to_send:

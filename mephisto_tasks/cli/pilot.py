@@ -1,4 +1,4 @@
-"""``parlai-humaneval pilot``: a few dialogues with colleagues, and the plan of the main study by what they tell."""
+"""``parlai-humaneval pilot``: a few dialogues with colleagues, and a plan of the main study based on them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class _MainStudy:
         self.gap = checked_margin(MARGIN if self.margin is None else self.margin)
 
     def learn(self, tables: Tables) -> None:
-        """What the pilot tells of raters, and of models where the settings name none."""
+        """Learn from the pilot about raters, and about models if the settings name none."""
         from parlai_humaneval.planning.inputs import PlanError
         from parlai_humaneval.planning.pilot import pilot_of
 

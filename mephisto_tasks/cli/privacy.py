@@ -1,4 +1,4 @@
-"""``parlai-humaneval forget``: a worker's data is deleted everywhere. ``export --release``: what is said of a release."""
+"""``parlai-humaneval forget``: deletes a worker's data everywhere. ``export --release``: messages about a release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``report`` makes of tables: JSON, a page with its folder, or a print; and what quality checks leave out of it."""
+"""Outputs of ``report``: JSON, a page with its folder, or a print; and exclusions by quality checks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARTIAL = "With --include-partial, answered turns of unfinished dialogues also c
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to make of tables; ``title`` None: by what they say; ``blind_in``: folder of the blind names."""
+    """The wanted outputs; ``title`` None: by what they say; ``blind_in``: folder of the blind names."""
 
     page: Path | None
     as_json: bool

@@ -1,4 +1,4 @@
-"""``parlai-humaneval steer``: orders to a study that runs; ``launch`` of a running task gives them, too."""
+"""``parlai-humaneval steer``: orders to a running study; ``launch`` of a running task also gives orders."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def results_of(data_dir: Path, task_name: str, new: Sequence[steering.Order] = (
 
 
 def price_of(data_dir: Path, task_name: str, new: Sequence[steering.Order]) -> str | None:
-    """What the orders can cost, by the newest launch; None where nothing real is spent."""
+    """The maximum cost of the orders, by the newest launch; None if no real money is spent."""
     settings, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
     return None if settings is None or snapshot is None else price(new, settings.settings, snapshot.groups)
 

@@ -1,4 +1,4 @@
-"""``parlai-humaneval watch``: how a study stands, while it runs and after."""
+"""``parlai-humaneval watch``: the state of a study, during and after its launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a study ends, as its settings say."""
+"""Settings for the end of a study."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ ARCHITECT_TYPE = "humaneval_local"
 
 
 class ArchitectSettings(BaseModel, use_attribute_docstrings=True):
-    """Those below ``mephisto.architect``."""
+    """Settings below ``mephisto.architect``."""
 
     hostname: str = Field(default="127.0.0.1", examples=["0.0.0.0"])
     """Address to listen on; 0.0.0.0 lets other machines connect. Use it for raters in the same room or network."""

@@ -1,5 +1,5 @@
-"""Orders to a study (a file, only ever appended to), and how it stands by them: a running launch folds them within a second,
-and so does the next launch, so that they hold after a restart, however the last launch ended."""
+"""Orders to a study (an append-only file), and the state that they lead to. A running launch follows them within a
+second, and so does the next launch, so they survive a restart, however the last launch ended."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ ORDERS = LogFile("orders.jsonl", TypeAdapter[Order](Order), Personal.NONE)
 
 
 def in_words(order: Order) -> str:
-    """What an order asks for, in words."""
+    """An order in words."""
     match order:
         case Pause():
             return "pause: admit no new raters"
@@ -113,7 +113,7 @@ def _named(models: Sequence[str], setting: str | None) -> str:
 
 
 def give(data_dir: Path, task_name: str, order: Order) -> Order:
-    """Write an order down, and return it as written. The launch says whether it was followed (:attr:`.Snapshot.orders`)."""
+    """Write an order down, and return it as written. The launch reports the result (:attr:`.Snapshot.orders`)."""
     if isinstance(order, More) and not order.base:
         snapshot = read_snapshot(data_dir, task_name)
         asked = {} if snapshot is None else {group.label: group.asked for group in snapshot.groups}
@@ -127,7 +127,7 @@ BY = {"terminal": "from a terminal", "page": "from the page", "launch": "by a se
 
 @dataclass(frozen=True)
 class Group:
-    """What can be given out: a pair (group) of models in a setting."""
+    """A unit of allocation: a pair (group) of models in a setting."""
 
     label: str
     models: tuple[str, ...]
@@ -138,7 +138,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Field:
-    """What orders are about."""
+    """The groups and models that orders can name."""
 
     groups: Sequence[Group]
     counted: str = "conversations"  # what is counted
@@ -169,7 +169,7 @@ class _Refused(HumanevalError):
 
 
 def fold(orders: Sequence[Order], about: Field) -> Steered:
-    """What holds when all ``orders`` were given in this order. One that cannot be followed changes nothing."""
+    """The result of all ``orders``, given in this sequence. One that cannot be followed changes nothing."""
     folding = _Folding(about)
     results = []
     for order in orders:
@@ -203,7 +203,7 @@ class _Folding:
         return f"{' and '.join(retired)} retired {BY[self._retired[retired[0]].by]}" if retired else None
 
     def follow(self, order: Order) -> str:
-        """What the order has done, in a sentence. Raises _Refused."""
+        """Follow an order, and describe the result in a sentence. Raises _Refused."""
         if self._about.drawn and not isinstance(order, (Pause, Resume)):
             advice = "pause it, or end the launch; the next launch may have a higher max_dialogues"
             raise _Refused(DRAWN, try_=advice)

@@ -130,7 +130,7 @@ class Door(_Part):
 
 
 class OrderResult(_Part):
-    """What became of an order; ``text`` says it in a sentence."""
+    """The outcome of an order; ``text``: as a sentence."""
 
     order_id: str
     kind: str

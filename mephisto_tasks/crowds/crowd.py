@@ -1,4 +1,4 @@
-"""The seam: a crowd is where raters come from. Each is one folder and one registration; nobody else names it.
+"""The interface of crowds, the sources of raters. Each is one folder and one registration; no other code names it.
 
 :class:`Crowd` is what it is and can do apart from any launch (None, empty or False: it cannot), :class:`CrowdLaunch` the
 crowd during one. Both are light: a site's library is imported where it is used."""
@@ -49,7 +49,7 @@ class CrowdWords:
 
 @dataclass(frozen=True)
 class Market:
-    """What a crowd's site can do with the units of a launch."""
+    """The operations of a crowd's site on the units of a launch."""
 
     lists_units: bool = False  # its site shows open units to workers, who take one before they see our page
     opens_at_once: bool = False  # there is nobody to ask: all units open, and close, at once
@@ -63,7 +63,7 @@ class Market:
 
 @dataclass
 class CrowdSetup:
-    """What a crowd adds to what the parts of a launch share."""
+    """A crowd's additions to the shared parts of a launch."""
 
     qualifications: list[dict[str, Any]] = field(default_factory=list)  # Mephisto's, which workers must have or lack
     site_requirements: list[dict[str, Any]] = field(default_factory=list)  # that its site checks, in the site's terms
@@ -108,7 +108,7 @@ class SiteState(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class AccountCheck:
-    """What a site said when it was asked in an account's name; ``wrong`` where it did not answer as it should."""
+    """A site's answer about an account; ``wrong``: the answer was not as expected."""
 
     name: str
     provider: str
@@ -218,7 +218,7 @@ class Freed:
 
 
 class Submissions(Protocol):
-    """What a site exports of a task's submissions, as a CSV file. Raises CrowdError."""
+    """A site's export of a task's submissions, as a CSV file. Raises CrowdError."""
 
     def note(self, export: Path) -> None: ...  # what the site says of them, for ``pay`` to go by
     def free_returned(self, export: Path) -> Freed: ...  # free the work of those that are over, to be given out again
@@ -302,7 +302,7 @@ class CrowdLaunch:
 
     @property
     def practice_pay(self) -> float:
-        """What the crowd's site pays to raters who fail the practice; 0: nothing."""
+        """The site's pay for raters who fail the practice; 0: nothing."""
         return 0.0
 
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
@@ -359,7 +359,7 @@ class CrowdLaunch:
         return None
 
     def running(self, control: LaunchControl) -> AbstractContextManager[Any]:
-        """What has to be done for as long as raters are at work."""
+        """A context that lasts as long as raters are at work."""
         return nullcontext()
 
 
@@ -401,7 +401,7 @@ class Crowd:
 
     @property
     def claims(self) -> ClaimPolicy:
-        """What binds its workers to a browser."""
+        """The policy that binds workers to a browser."""
         return ClaimPolicy(self.provider_type, per_assignment=self.claims_per_assignment, advice=self.claim_advice)
 
     def register_provider(self) -> None:
@@ -427,14 +427,14 @@ class Crowd:
         return None
 
     def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
-        """What one should know of rules that the crowd's site checks otherwise, or that nobody checks."""
+        """Remarks on rules that the crowd's site checks differently, or that nobody checks."""
         from mephisto_tasks.admission.admission import PREFIX
 
         unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
         return [f"A launch does not check that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
-        """What to do about such rules, as a clause."""
+        """Advice on such rules, as a clause."""
         return "invite only people who meet this rule"
 
     def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
@@ -480,7 +480,7 @@ class Crowd:
         return []
 
     def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
-        """What its site calls the worker's participations."""
+        """The site's ids of the worker's participations."""
         return []
 
     def people(self, data_dir: Path, tasks: Sequence[str], worker_name: str | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Every crowd that there is, of this package and of plug-in packages; and Mephisto's database with their providers."""
+"""All crowds of this package and of plug-in packages, and Mephisto's database with their providers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def crowds() -> tuple[Crowd, ...]:
 
 
 def offered(ability: Callable[[Crowd], T | None]) -> T:
-    """What the first crowd offers that has this ability. Raises StopIteration: none has it."""
+    """The offer of the first crowd with this ability. Raises StopIteration: none has it."""
     return next(found for crowd in crowds() if (found := ability(crowd)) is not None)
 
 
@@ -70,7 +70,7 @@ def invited_place() -> str:
 
 
 def places_in_words() -> str:
-    """What each word of ``place`` means, for help."""
+    """The meaning of each value of ``place``, for help."""
     said: dict[str, str] = {}
     for crowd in crowds():
         said.setdefault(crowd.place, crowd.words.summary)

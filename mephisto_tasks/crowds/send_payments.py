@@ -1,4 +1,4 @@
-"""Sending what was proposed: into the ledger first, then to the crowd's site, then into Mephisto's database."""
+"""Sending proposed payments: to the ledger first, then to the crowd's site, then to Mephisto's database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a link says, and ids that this server made up, signed: nobody can make one up, nor turn one into another."""
+"""Signatures for links and for ids made by this server, so that nobody can forge or change them."""
 
 from __future__ import annotations
 

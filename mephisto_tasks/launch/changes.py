@@ -1,4 +1,4 @@
-"""A second launch of a task that runs: what it asks for otherwise, as orders to that one, and what orders can cost."""
+"""A second launch of a running task: its changes as orders to the first launch, and the cost of orders."""
 
 from __future__ import annotations
 

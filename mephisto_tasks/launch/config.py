@@ -88,7 +88,7 @@ class Words(BaseModel, use_attribute_docstrings=True):
 
 
 class Task(BaseModel, use_attribute_docstrings=True):
-    """Those below ``mephisto.task``."""
+    """Settings below ``mephisto.task``."""
 
     task_name: str = Field(default="", min_length=1)
     """Name of the study. Launches with the same name continue each other, and you later find the answers by it."""
@@ -385,7 +385,7 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
 
 
 def _registered(task: str, overrides: Sequence[str]) -> Preregistration | None:
-    """What was registered of the study, where a file of that is named. Raises ConfigError, PreregistrationError."""
+    """The study's registration, if a file is named. Raises ConfigError, PreregistrationError."""
     given = [override.partition("=")[2] for override in overrides if short_name(name_of(override)) == "prereg"]
     if not given or given[-1] in ("", "null"):
         return None

@@ -1,4 +1,4 @@
-"""What settings there are: by topic, a line each; or one of them with all that is known of it."""
+"""The reference of settings: by topic, a line each; or one setting in full detail."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class _Launch:
         self.lock = self.stack.enter_context(task_lock(self.data_dir, self.task_name))
 
     def check(self) -> None:
-        """The crowd, its rules and the server, before models talk or load for minutes."""
+        """Check the crowd, its rules and the server, before models talk or load for minutes."""
         settings = self.settings
         crowd = crowd_in(self.config).launch(self.config, self.data_dir, self.task_name, self.waiting_for)
         self.crowd = crowd

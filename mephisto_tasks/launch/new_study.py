@@ -1,4 +1,4 @@
-"""A study that is being set up: what it costs and finds, what a launch would refuse, and the file that ``launch`` reads."""
+"""A study during its set-up: its cost and power, refusals by a launch, and the file that ``launch`` reads."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ SAMPLES = "Your study needs {:,} dialogues, more than the samples in the package
 
 
 class Choices(BaseModel, extra="forbid"):
-    """What somebody chose. ``settings``: of the launch, by the names by which they are typed; ``gap``: the smallest
-    difference of two win rates that must be found, 0–1, with this ``power``; ``wage``: dollars an hour, by which a reward
-    is suggested."""
+    """The user's choices. ``settings``: of the launch, by the names by which they are typed; ``gap``: the smallest
+    difference of two win rates that must be found, 0–1, with this ``power``; ``wage``: dollars an hour, by which a
+    reward is suggested."""
 
     technique: str = "pw_turn"
     settings: dict[str, JsonValue] = Field(default_factory=dict)
@@ -82,7 +82,7 @@ class Estimate(BaseModel):
 
 
 class Bar(BaseModel):
-    """What a technique costs for the gap, at the wage and with the usual fee."""
+    """A technique's cost for the gap, at the wage and with the usual fee."""
 
     technique: str
     setting: str
@@ -164,7 +164,7 @@ def closed(places: Sequence[str]) -> str:
 
 
 def value_of(setting: Setting, text: str) -> Any:
-    """What was typed: text as it is, everything else as YAML has it."""
+    """The typed value: text unchanged, everything else as YAML reads it."""
     if setting.allowed.startswith("text") and not text.startswith("["):
         return text
     try:
@@ -340,7 +340,7 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
 
 
 def crowds_in(settings: Mapping[str, Any]) -> list[Crowd]:
-    """Those of the place that the settings choose."""
+    """The crowds of the place in the settings."""
     place = settings.get("place") or default_place()
     return [crowd for crowd in crowds() if crowd.place == place]
 
@@ -407,7 +407,7 @@ def in_words(estimate: Estimate) -> str:
 
 
 def bars(choices: Choices) -> list[Bar]:
-    """What each technique costs for the gap, the cheapest first. Raises PlanError."""
+    """Each technique's cost for the gap, the cheapest first. Raises PlanError."""
     models = choices.settings.get("models")
     count = len(models) if isinstance(models, list) and len(models) > 1 else 2
     question = ask(technique="pw_turn", gap=choices.gap, power=choices.power, models=count, wage=choices.wage)
@@ -443,7 +443,7 @@ def write_study(made: Draft, path: Path, *, replace: bool = False) -> list[Path]
 
 
 class FirstReply(BaseModel):
-    """What a model answers to “Hi!”; ``why``: what is wrong with it, or why it was not asked."""
+    """A model's answer to “Hi!”; ``why``: its fault, or why it was not asked."""
 
     model: str
     reply: str = ""

@@ -1,4 +1,4 @@
-"""What the phases of a launch do: read the settings, make the data directory, load the models, fill in the page's words."""
+"""Phases of a launch: read the settings, create the data directory, load the models, fill in the page's texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _UNIT_DONE = {COMPLETED, "accepted", "rejected", "soft_rejected"}
 
 
 class Behind(BaseModel, extra="forbid", frozen=True):
-    """A unit that was rated to its end, and whose status does not say so; ``worker`` is a pseudonym."""
+    """A unit that was completed, although its status differs; ``worker`` is a pseudonym."""
 
     task_name: str
     worker: str
@@ -70,7 +70,7 @@ class Behind(BaseModel, extra="forbid", frozen=True):
 
 
 def behind(data_dir: Path, task_name: str) -> list[Behind]:
-    """What of a task is complete by its records, and not by Mephisto's statuses. Raises ResultsError."""
+    """Units that are complete by their records, but not by Mephisto's statuses. Raises ResultsError."""
     stored = {
         str(row[0]): [str(value) for value in row[1:]] for row in query(data_dir, "statuses_of_task", [task_name])
     }

@@ -1,4 +1,4 @@
-"""A running study, as whoever launched it sees it, and its end on request: Ctrl-C, SIGTERM, a terminal that is closed."""
+"""A running study as its user sees it, and its end on request: Ctrl-C, SIGTERM, or a closed terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records, the launch's own word and what was worked → :class:`.status.StudyStatus`, again and again at little cost.
+"""Records, the launch's snapshot and the work done → :class:`.status.StudyStatus`, repeatedly at little cost.
 
 The statistics are the report's own, taken from its document; nothing is estimated here."""
 

@@ -74,7 +74,7 @@ class LookedAt(_Part):
 
 
 class Answer(_Part):
-    """What the report answers to one question, as it stands. ``looked_at``: empty where the technique has none."""
+    """The report's current answer to one question. ``looked_at``: empty where the technique has none."""
 
     name: str
     summary: Summary

@@ -1,4 +1,4 @@
-"""A standing on a terminal, whole, or as much of it as one screen holds; and keys, each at once, without Enter."""
+"""A study's state on a terminal, complete or cut to one screen; and single keys, without Enter."""
 
 from __future__ import annotations
 

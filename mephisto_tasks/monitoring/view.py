@@ -1,4 +1,4 @@
-"""A standing in words and tables: the same ones on the terminal and on the page."""
+"""A study's state in words and tables, the same on the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _table(key: str, title: str, columns: Sequence[str], rows: Iterable[dict[str
 
 
 def groups_table(groups: Sequence[GroupStatus], *, open_ended: bool = False) -> DataTable:
-    """What is collected of what is wanted. ``open_ended``: as many are as it takes."""
+    """Collected and wanted amounts. ``open_ended``: as many are as it takes."""
     asked = {group_words(group) for group in groups}
     columns = [
         f"models {'Pair' if all(len(group.models) == 2 for group in groups) else 'Models'}",

@@ -51,7 +51,7 @@ class Drawer:
         return self._rendered("watch.html.j2", standing)
 
     def fragment(self, standing: StudyStatus) -> str:
-        """What changes of the page."""
+        """The part of the page that changes."""
         return self._rendered("watch_main.html.j2", standing)
 
     def _rendered(self, template: str, standing: StudyStatus) -> str:

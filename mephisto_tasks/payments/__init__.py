@@ -1,1 +1,1 @@
-"""What is owed and what is paid, exactly once."""
+"""Amounts owed, and payments made exactly once."""

@@ -218,7 +218,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Owed:
-    """What is left to pay of a due. ``paid``: how many payments of each kind there were for it."""
+    """The unpaid part of a due. ``paid``: how many payments of each kind there were for it."""
 
     due: Due
     left: Decimal
@@ -245,7 +245,7 @@ class Owed:
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is owed and cannot be sent, and why; ``refused`` by the site; ``written``: whose file did not pay it."""
+    """Amounts owed that cannot be sent, and why; ``refused`` by the site; ``written``: whose file did not pay it."""
 
     owed: Owed
     amount: Decimal
@@ -283,7 +283,7 @@ class Payer(Protocol):
     witness: str  # what :meth:`audit` compares the ledger with, for people
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
-        """What can be sent now. Asks the crowd's site, and changes nothing."""
+        """The payments that can be sent now. Asks the crowd's site, and changes nothing."""
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """The fees of the crowd's site on top of these payments, which are in one currency."""

@@ -1,4 +1,4 @@
-"""What is owed for work: complete work and work that we stopped as a whole, work that its worker left by a policy.
+"""Amounts owed for work: in full if it is complete or we stopped it, by a policy if its worker left.
 
 Amounts are whole cents, and a part of a cent is a cent in the worker's favour. A check on quality withholds nothing
 unless somebody asks for it by the check's name: “the quality control method … is not the criteria for deciding worker
@@ -19,7 +19,7 @@ _SIGNS = {DOLLARS: "$", "EUR": "€", "GBP": "£"}
 
 
 def sign_of(currency: str) -> str:
-    """What precedes an amount: “$”, “CHF ”."""
+    """The sign before an amount: “$”, “CHF ”."""
     return _SIGNS.get(currency, f"{currency} ")
 
 
@@ -35,7 +35,7 @@ class QuoteLine(BaseModel, frozen=True):
 
 
 class Quote(BaseModel, frozen=True):
-    """What a launch can cost at most, and how that comes about. Nothing was made or offered for it."""
+    """The maximum cost of a launch, and its parts. Nothing was made or offered for it."""
 
     provider: str
     requester: str  # the account that pays

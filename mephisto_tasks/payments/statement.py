@@ -1,4 +1,4 @@
-"""The books of a task, which reading does not change: what everybody did, is owed, was paid, and what is proposed."""
+"""The books of a task, read only: work done, amounts owed, payments made, and payments proposed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tidy tables → the same with names drawn by lot, coarse times, clean texts, and rows in an order that tells nothing.
+"""Tidy tables → the same with random names, coarse times, redacted texts, and rows in a random order.
 
 The random names exist in memory alone: when the command has ended, nobody can link them to the originals.
 
@@ -163,7 +163,7 @@ _OUR_CANDIDATE = re.compile(r"[0-9a-f]{12,32}")
 
 @dataclass(frozen=True)
 class Review:
-    """What was found in a cell; ``row``: the id by which the release names its dialogue or judgement."""
+    """A finding in a cell; ``row``: the id by which the release names its dialogue or judgement."""
 
     table: str
     column: str

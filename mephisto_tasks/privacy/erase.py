@@ -29,7 +29,7 @@ _PEOPLE = TypeAdapter(list[ErasurePlan])
 
 
 class Planned(BaseModel, extra="forbid", frozen=True):
-    """What goes with one worker."""
+    """The planned deletions for one worker."""
 
     worker: str
     everywhere: bool
@@ -46,7 +46,7 @@ class Planned(BaseModel, extra="forbid", frozen=True):
 
 
 class Forgotten(BaseModel, extra="forbid", frozen=True):
-    """What was done for one worker; ``left_over``: files that name them still; ``problems``: what sites did not do."""
+    """The deletions for one worker; ``left_over``: files that name them still; ``problems``: what sites did not do."""
 
     worker: str
     left_over: list[str]
@@ -55,7 +55,7 @@ class Forgotten(BaseModel, extra="forbid", frozen=True):
 
 
 def planned(data_dir: Path, person: ErasurePlan) -> Planned:
-    """What would go; nothing is changed. Raises ResultsError."""
+    """The planned deletions; nothing is changed. Raises ResultsError."""
     theirs = _check_not_being_paid(data_dir, person)
     unpaid = _unpaid(data_dir, person, sums(one for one in theirs if one.state in PAID))
     return Planned(

@@ -1,4 +1,4 @@
-"""Where a worker leaves traces, a function for each place. Each may be run again after it was cut off, and ends the same.
+"""Places with traces of a worker, a function for each. Each can be repeated after an interruption.
 
 Rows go from SQLite files so that nothing of them is left in the files' bytes; files that commands wrote outside of the
 data directory are rewritten without the worker, or deleted."""
@@ -85,13 +85,13 @@ class ErasurePlan(BaseModel, extra="forbid", frozen=True):
 
     @property
     def forms(self) -> list[str]:
-        """What the worker may be called by in files; those that are too short to mean anything are left out."""
+        """The worker's possible names in files, without those too short to be meaningful."""
         forms = {form for form in (*names_of_worker(self.name), self.pseudonym) if len(form) >= SHORTEST}
         return sorted(forms, key=len, reverse=True)
 
 
 class Places:
-    """What a data directory holds of workers, read once for all of them."""
+    """A data directory's traces of workers, read once for all of them."""
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir, tasks = data_dir, results.task_names(data_dir)
@@ -107,7 +107,7 @@ class Places:
         self._blocking = {str(name) for name in named if name}
 
     def going(self, known: KnownWorker, task_name: str | None) -> ErasurePlan | None:
-        """What a worker did, as it would be forgotten; None: nothing in this task."""
+        """A worker's work, as it would be forgotten; None: nothing in this task."""
         parts = list(self._parts(known))
         marks = [form.encode() for form in (known.pseudonym, known.name) if len(form) >= SHORTEST]
         naming = [task for task, held in self._files.items() if any(mark in file for file in held for mark in marks)]
@@ -168,7 +168,7 @@ def _events(folder: Path) -> list[dict[str, Any]]:
 
 
 def all_going(data_dir: Path, workers: Collection[KnownWorker], task_name: str | None) -> list[ErasurePlan]:
-    """Those of ``workers`` of whom there is something to forget. Raises ResultsError."""
+    """The ``workers`` with something to forget. Raises ResultsError."""
     if task_name is not None:
         results.check_task(data_dir, task_name)
     places = Places(data_dir)

@@ -1,4 +1,4 @@
-"""Stored answers → a folder that may be published (if everybody agreed), with its data card; and what was in texts."""
+"""Stored answers → a folder that may be published (if everybody agreed), with its data card, and texts to review."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Released:
-    """What was written. ``review``: the list of what was found; None: nothing was."""
+    """The written release. ``review``: the list of what was found; None: nothing was."""
 
     card: Card
     files: list[Path]

@@ -1,4 +1,4 @@
-"""What the router knows of each agent, and its page's websocket, which never makes the router wait."""
+"""The router's data on each agent, and its page's websocket, which never makes the router wait."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Under which names a launch answers, which sites' pages may speak to it, and where it can be reached. A stranger's
-name that leads here (DNS rebinding), or a page in a rater's browser, could pose as ours; IP addresses cannot."""
+"""The names that a launch answers to, the sites whose pages may access it, and its addresses. A stranger's name that
+leads here (DNS rebinding), or a page in a rater's browser, could pose as ours; IP addresses cannot."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ MAX_SEQ = 2**53 - 1  # Greatest integer that a browser's number holds exactly
 
 
 class BadPacket(ValueError):
-    """What a page sent cannot be used; the message is a sentence for its log."""
+    """A page sent something unusable; the message is a sentence for its log."""
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -156,7 +156,7 @@ class PagePacket(BaseModel):
 
 
 class AnswerEnvelope(_Open):
-    """All that is checked here of an answer; the world checks the rest."""
+    """The part of an answer that is checked here; the world checks the rest."""
 
     # Mephisto keeps update ids in a set to drop repeats: anything but a string would break it.
     update_id: Annotated[str, Field(min_length=1, max_length=100)]

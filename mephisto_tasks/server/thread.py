@@ -1,4 +1,4 @@
-"""Listening, and serving an application from a thread of its own."""
+"""Listens, and serves an application from a separate thread."""
 
 from __future__ import annotations
 

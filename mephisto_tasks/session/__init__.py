@@ -1,1 +1,1 @@
-"""What happens while a rater works, in both engines."""
+"""The work of a rater, in both engines."""

@@ -1,4 +1,4 @@
-"""What Mephisto keeps of one rater in a live task: the plan, the events, and what the page shows now."""
+"""Mephisto's state of one rater in a live task: the plan, the events, and the current page."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class LiveAgentState(AgentState):
         return str((self.init_data or {}).get(PAGE_KEY, ""))
 
     def get_init_state(self) -> dict[str, Any] | None:
-        """What a page is sent when it (re)loads: no plan and no event, only the newest state."""
+        """The message to a page that (re)loads: no plan and no event, only the newest state."""
         if self.init_data is None:
             return None
         return {"task_data": {}, "past_live_updates": [self.current_update] if self.current_update else []}

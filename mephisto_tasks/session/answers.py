@@ -1,4 +1,4 @@
-"""A packet of a page → an answer to the step that was asked, or a sentence for the rater that says what to do."""
+"""A packet of a page → an answer to the current step, or a sentence that tells the rater what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What making a study of settings has in common for both engines: practice, words, and what earlier launches did."""
+"""The common part of building a study in both engines: practice, texts, and the results of earlier launches."""
 
 from __future__ import annotations
 

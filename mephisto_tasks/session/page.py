@@ -101,7 +101,7 @@ _BESIDE = (log.Refused, log.Delayed, log.Interrupted, log.Failed, log.Resumed, l
 
 
 class DoesNotFit(RuntimeError):
-    """What is recorded of a part is not what its world would ask: it must not be mixed with anything else."""
+    """The record of a part does not fit the questions of its world, and must not be mixed with others."""
 
 
 class Recorded:
@@ -123,12 +123,12 @@ class Recorded:
         self._next = deque(event for event in self._parts.get(part, ()) if not isinstance(event, _BESIDE))
 
     def next(self, kind: type[E]) -> E | None:
-        """What comes next, where it is of this kind; it stays."""
+        """The next event if it is of this kind, without removing it."""
         event = self._next[0] if self._next else None
         return event if isinstance(event, kind) else None
 
     def take(self, kind: type[E]) -> E | None:
-        """What comes next, where it is of this kind; it has been read then."""
+        """Remove and return the next event if it is of this kind."""
         event = self.next(kind)
         if event is not None:
             self._next.popleft()

@@ -120,7 +120,7 @@ def final_question(config: RatingConfig) -> str:
 
 
 def check_practice(practice: items.Practice, config: RatingConfig) -> str | None:
-    """What makes a practice unfit for a study, or None: it asks what the study does not, or what nobody can pass."""
+    """Why a practice does not fit a study, or None: it asks other questions, or nobody can pass it."""
     problems = ((number, _unfit(item, config)) for number, item in enumerate(practice.items, start=1))
     return next((f"item {number} {problem}" for number, problem in problems if problem is not None), None)
 

@@ -112,7 +112,7 @@ class StoppingMonitor:
             return 0 if self._study.ended is not None else self._study.free + self._study.in_flight
 
     def open_groups(self) -> list[Models]:
-        """What a dialogue that is drawn now may be about; nothing when the answer is reached."""
+        """The groups that can be drawn now; empty when the answer is reached."""
         with self._lock:
             study = self._study
             if study.ended == "decided":

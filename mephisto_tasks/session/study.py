@@ -1,4 +1,4 @@
-"""What the raters of one launch share, whichever engine it is of; and one rater's unit of dialogues or items."""
+"""State shared by the raters of a launch, for both engines; and one rater's unit of dialogues or items."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ALL_DONE = (phrase("The study is complete"), PHRASES["all_done"])
 
 @dataclass(frozen=True)
 class UnitWords:
-    """What a unit is called."""
+    """The words for a unit."""
 
     complete: str = phrase("Your conversation is complete and saved.")  # a sentence
     whole: str = phrase("conversation")  # “set of six conversations”
@@ -283,7 +283,7 @@ class Study(StudyState, ABC):
     def rated_models(self) -> list[str]: ...  # the models that raters will meet
 
     def resources(self) -> AbstractContextManager[Any]:
-        """What has to be open while the launch runs (loaded models, say)."""
+        """Resources to keep open while the launch runs (such as loaded models)."""
         return nullcontext()
 
     @abstractmethod
@@ -416,8 +416,8 @@ class Study(StudyState, ABC):
             self._failures = 0
 
     def note_failure(self, reason: str, out_since: float | None = None) -> None:
-        """A unit failed on our side; after ``stop_after_failures`` in a row the study is :attr:`broken`. However many
-        one outage (``out_since``) of a server ends, it counts once."""
+        """A unit failed on our side; after ``stop_after_failures`` in a row the study is :attr:`broken`. All units that
+        one outage (``out_since``) of a server ends count as one."""
         with self._lock:
             if out_since is not None and out_since <= self._outages_counted_at:
                 return

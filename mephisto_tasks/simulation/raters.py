@@ -240,7 +240,7 @@ STATE_TIMEOUT_S = 600.0  # longer than a study waits for a model's server
 
 @dataclass
 class SentTurn:
-    """What a rater sent in one turn: to be compared with what was stored. ``message`` None: it was sent for them."""
+    """A rater's messages in one turn, for comparison with the stored data. ``message`` None: it was sent for them."""
 
     message: str | None
     selected: list[str] = field(default_factory=list)

@@ -335,7 +335,7 @@ REFUSALS = LogFile("turned_away.jsonl", TypeAdapter(RefusalLine), Personal.WORKE
 
 
 class Note(LogLine):
-    """What a researcher wrote down of a worker. ``qualification``: of a practice that was reset."""
+    """A researcher's note on a worker. ``qualification``: of a practice that was reset."""
 
     event: Literal["note", "practice_reset"] = "note"
     worker: str

@@ -1,5 +1,5 @@
-"""What Mephisto's sandboxes add to names in databases, the errors of a crowd and of stored data, and what ``doctor``
-finds."""
+"""The additions of Mephisto's sandboxes to names in databases, the errors of a crowd and of stored data, and the findings
+of ``doctor``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CrowdError(HumanevalError, RuntimeError):
 
 
 class NotYetKnown(Exception):
-    """It cannot be said at this moment whether somebody comes from the crowd's site; their page asks again by itself."""
+    """It is not known yet whether a visitor comes from the crowd's site; their page asks again by itself."""
 
 
 Status = Literal["ok", "warning", "error"]

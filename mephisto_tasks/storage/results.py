@@ -357,7 +357,7 @@ def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | Non
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
-    """What earlier launches of a task did, for the next one's allocation; workers by Mephisto's id. Empty: none."""
+    """Dialogues of a task's earlier launches, for the next allocation; workers by Mephisto's id. Empty: none."""
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
     dialogues = [
@@ -472,7 +472,7 @@ def read_settings(data_dir: Path, task_name: str) -> RunSettings | None:
 
 
 def newest_settings(data_dir: Path, task_name: str, part: Literal["blueprint", "provider"]) -> dict[str, Any]:
-    """Those below ``mephisto`` of a task's newest launch; empty: none, or of an older version. Raises ResultsError."""
+    """``mephisto`` settings of a task's newest launch; empty: none, or of an older version. Raises ResultsError."""
     runs = stored_runs(data_dir, task_name)
     if not runs:
         check_task(data_dir, task_name)

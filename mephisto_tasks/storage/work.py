@@ -1,4 +1,4 @@
-"""What each worker of a task did, by records (statuses may be behind), for pay and ``watch``; and what was cut off."""
+"""Each worker's work in a task, by records (statuses may lag), for pay and ``watch``; and interrupted work."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def unit_of(record: Rated) -> str:
 def completed_work(
     data_dir: Path, task_name: str, worker_id: str = "", *, files: results.StateFiles | None = None
 ) -> list[Work]:
-    """What every worker of a task (or one, by Mephisto's id) did, oldest first; practice alone last. Raises ResultsError."""
+    """The work of a task's workers (or of one, by Mephisto's id), oldest first; mere practice last. Raises
+    ResultsError."""
     with collector_off():
         alive = running_task_run(data_dir, task_name)
         states = results.stored_states(data_dir, task_name, worker_id, files=files)

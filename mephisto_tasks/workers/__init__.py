@@ -1,1 +1,1 @@
-"""Who may take part, who is blocked, and who has come before."""
+"""Permissions, blocks, and earlier visits of workers."""

@@ -1,4 +1,4 @@
-"""What is known of the workers of a data directory: a line for each, or a whole profile. Only pseudonyms, and read only."""
+"""Data on the workers of a data directory: a line for each, or a full profile. Only pseudonyms, and read only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WorkerLine(BaseModel, extra="forbid", frozen=True):
 
 
 class WorkerTask(BaseModel, extra="forbid", frozen=True):
-    """What a worker did in one task."""
+    """A worker's work in one task."""
 
     task_name: str
     practice: PracticeState
@@ -114,7 +114,7 @@ def _practices(data_dir: Path, task: str) -> dict[str, PracticeState]:
 
 
 def profile_of(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> WorkerProfile:
-    """All that is known of one worker. Raises ResultsError: no database, or a file that cannot be read."""
+    """The full profile of one worker. Raises ResultsError: no database, or a file that cannot be read."""
     tasks = [_task(data_dir, task, known) for task in ticking(task_names(data_dir))]
     return WorkerProfile(
         worker=known.pseudonym,

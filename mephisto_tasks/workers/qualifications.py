@@ -1,4 +1,4 @@
-"""Mephisto's qualifications, by which its database keeps who failed a practice, and who is a program of this project.
+"""Mephisto's qualifications, which record workers who failed a practice, and programs of this project.
 
 Only a launch marks programs, whose names it announced before they came; nothing that a page sends can do or undo that."""
 
@@ -72,7 +72,7 @@ def worker_of(db: Any, worker_id: str) -> Any:
 
 
 def failed_qualification(practice: str) -> str:
-    """What workers hold who failed the practice that grants this qualification."""
+    """The qualification of workers who failed the practice for this qualification."""
     compat.prepare()
     from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
 

@@ -1,4 +1,4 @@
-"""Everybody who was ever here, by their pseudonyms; and files that list workers, and the block lists of crowds' sites."""
+"""All workers so far, by pseudonym; files that list workers; and the block lists of crowds' sites."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[Known
 
 
 def names_of(worker_name: str) -> set[str]:
-    """What a worker may be called by: as stored, without Mephisto's suffix of a sandbox, and without their panel's name."""
+    """A worker's possible names: as stored, without Mephisto's sandbox suffix, and without the panel's name."""
     plain = plain_name(worker_name)
     return {worker_name, plain, plain.rpartition(":")[2]}
 

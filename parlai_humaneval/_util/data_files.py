@@ -100,8 +100,8 @@ def read_yaml(path: Path, expected: str = "", error: type[HumanevalError] = Data
 def not_yaml(
     problem: yaml.YAMLError, path: Path, expected: str = "", error: type[HumanevalError] = DataError
 ) -> HumanevalError:
-    """The error for what PyYAML says of a file: its own words are for those who know its grammar, so that they are put in
-    others, with the line that they are about."""
+    """The error for a fault that PyYAML reports. PyYAML's words assume knowledge of its grammar, so other words replace
+    them, with the line."""
     mark, context = getattr(problem, "problem_mark", None), getattr(problem, "context_mark", None)
     where = path if mark is None else f"{path}, line {mark.line + 1}"
     what = getattr(problem, "problem", None) or " ".join(str(problem).split())

@@ -1,4 +1,4 @@
-"""Errors that a user can mend: what is wrong, where, and what to try. Any other exception keeps its traceback.
+"""Errors that a user can fix: what is wrong, where, and what to try. Any other exception keeps its traceback.
 
 What a file, an option or a setting can make wrong is an error of these kinds. A plain ValueError is for a programmer who
 called a function wrongly, such as a statistic with lists of two lengths."""

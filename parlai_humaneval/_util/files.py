@@ -1,4 +1,4 @@
-"""Files for their owner's eyes only: keys, and what holds names or secret links; and the folder in which they are kept."""
+"""Private files: keys, and files with names or secret links; and the folder that holds them."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _draft(path: Path, content: bytes, outlasts_power: bool = False, mode: int =
 
 
 def file_stamp(path: Path) -> tuple[int, int] | None:
-    """A value that changes whenever a file is written again; None: no such file can be seen."""
+    """A value that changes whenever a file is written again; None: there is no such file."""
     try:
         stat = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Modules that have moved: an import by an old name of the table gives the very module, and warns, until 1.0."""
+"""Modules that have moved: importing an old name of the table returns the same module, with a warning, until 1.0."""
 
 from __future__ import annotations
 

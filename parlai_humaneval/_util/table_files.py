@@ -1,4 +1,4 @@
-"""Rows of a file as they are there, in whichever form: CSV, TSV, JSON, JSON lines, Excel or Parquet, and gzip of each.
+"""The unchanged rows of a file in any format: CSV, TSV, JSON, JSON lines, Excel or Parquet, also gzipped.
 
 A row has the number that people see: that of a spreadsheet, where the header is row 1 and blank rows count; the line of JSON
 lines; the entry of a list. Its place is this number less one.

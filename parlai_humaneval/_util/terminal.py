@@ -1,4 +1,4 @@
-"""The terminal and the log, where nothing that somebody else wrote is obeyed; how far something is; ending quickly."""
+"""Safe output to the terminal and the log, whose texts may come from others; progress; and quick exits."""
 
 from __future__ import annotations
 

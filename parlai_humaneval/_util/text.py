@@ -1,4 +1,4 @@
-"""Text that somebody else says, fit for a terminal and a log: data, no codes; and names in one spelling."""
+"""Text from others, made safe for a terminal and a log: data without control codes; and names in one spelling."""
 
 from __future__ import annotations
 

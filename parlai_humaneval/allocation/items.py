@@ -383,7 +383,7 @@ class ItemAllocator(UnitAllocator[Visit]):
             return {count.cell: self._pool.most(key) for key, count in self._pool.cells.items()}
 
     def bar(self, worker: str, dialogues: Iterable[str]) -> None:
-        """The worker is never shown these: they held them, say (Liu et al. 2023: raters who took no part)."""
+        """Never show these to the worker, who may have held them (Liu et al. 2023: raters who took no part)."""
         with self._lock:
             self._workers[worker].met.update(dialogues)
 

@@ -1,4 +1,4 @@
-"""What commands print where something goes wrong: the error, the command it happened in, and what to try."""
+"""Output of commands that fail: the error, the command, and what to try."""
 
 from __future__ import annotations
 

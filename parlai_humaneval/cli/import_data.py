@@ -1,4 +1,4 @@
-"""``parlai-humaneval import``: data from elsewhere as tidy tables."""
+"""``parlai-humaneval import``: data from other sources as tidy tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``parlai-humaneval parlai …``: ParlAI's own command, which knows this package anyway; its errors are one line."""
+"""``parlai-humaneval parlai …``: ParlAI's own command, with this package loaded and errors in one line."""
 
 from __future__ import annotations
 

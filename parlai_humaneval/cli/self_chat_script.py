@@ -1,4 +1,4 @@
-"""``parlai batched_self_chat``: the same generation in the manner of ParlAI's scripts."""
+"""``parlai batched_self_chat``: the same generation as a ParlAI script."""
 
 from __future__ import annotations
 

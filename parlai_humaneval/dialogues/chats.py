@@ -1,4 +1,4 @@
-"""Chats as others keep them → dialogues of this project's own JSON: lists of messages, ShareGPT, ACUTE-Eval's pairs, logs of
+"""Chats in other formats → dialogues in this project's JSON: lists of messages, ShareGPT, ACUTE-Eval's pairs, logs of
 ParlAI's ``model_chat``, questions with an answer, and texts such as “User: … Assistant: …”.
 
 The role identifies the speaker: a user is a person, and an assistant is the model that the file names. System messages

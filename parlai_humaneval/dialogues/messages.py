@@ -1,4 +1,4 @@
-"""Messages in a JSON list, a cell of a table, or a text such as “User: … Assistant: …”. Their roles say who speaks."""
+"""Messages in a JSON list, a cell of a table, or a text such as “User: … Assistant: …”. Roles identify the speakers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How replies look on a rater's page, and which are not shown: here, the settings."""
+"""The parts of a reply that a rater may see, and here the settings for them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How a reply looks, apart from what it says: markdown, emoji, invisible characters, length; and what of it is its
-speaker's own turn. What was changed is noted by the names in :data:`CHANGES`."""
+"""The look of a reply, apart from its words: markdown, emoji, invisible characters, length; and a cut where other
+speakers begin. Changes are noted under the names in :data:`CHANGES`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The words of a markdown text, with no sign and no word lost; and the tree of it that the page draws. CommonMark takes
-``2*3*4`` for emphasis; in a chat it is none. So a sign with another possible meaning is replaced, before markdown-it
-reads the text, by a character that no text contains. In the tree HTML is text, and links are their words."""
+"""The words of a markdown text, without losing a character; and its tree for the page. CommonMark takes ``2*3*4`` for
+emphasis; in a chat it is none. So a sign with another possible meaning is replaced, before markdown-it reads the text,
+by a character that no text contains. In the tree HTML is text, and links are their words."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def without_markdown(text: str) -> str:
 
 
 def plain_end(text: str) -> int:
-    """Where the first line of ``text`` ends, or its first sign of markdown is: what precedes it stays as it is."""
+    """The end of the first line of ``text``, or its first sign of markdown: the part before is final."""
     sign = _MARKDOWN.search(text)
     line = text.find("\n")
     return min(sign.start() if sign else len(text), len(text) if line < 0 else line)

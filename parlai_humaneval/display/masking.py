@@ -1,5 +1,5 @@
-"""Mask what gives a model away in its own reply (its name or its maker's, talk of being a program, its instructions),
-where that can be without leaving a mark.
+"""Mask give-aways in a model's reply (its name or its maker's, talk of being a program, its instructions), without
+leaving a mark where possible.
 
 *Telling* names (``ChatGPT``, zoo names with a digit or separator) are masked wherever they stand as whole words.
 *Ordinary* names are also words or people's names (``retrieval``, ``Claude``): only where the sentence identifies the

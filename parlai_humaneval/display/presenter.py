@@ -1,4 +1,4 @@
-"""How a model's reply is shown to a person, and which replies are not."""
+"""How a model's reply is shown to a person, and which replies are withheld."""
 
 from __future__ import annotations
 

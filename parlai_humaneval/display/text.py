@@ -154,7 +154,7 @@ def without_control(text: str) -> str:
 
 
 def without_unseen(text: str) -> str:
-    r"""``text`` without characters that have no shape and give none to their neighbours; ``\n`` and ``\t`` stay."""
+    r"""``text`` without characters that are invisible and do not affect their neighbours; ``\n`` and ``\t`` stay."""
     if text.isascii() and text.isprintable():
         return text
     seen = _UNSEEN.sub(lambda match: match["flag"] or "", text)

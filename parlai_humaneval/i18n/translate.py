@@ -132,7 +132,7 @@ def language(tag: str, folder: Path | None = None) -> Language:
 
 
 def page_words(tag: str, folder: Path | None = None) -> dict[str, Any]:
-    """What the rater's page looks up of a language, in Jed's format: English text → translation, or plural forms."""
+    """Data of a language for the rater's page, in Jed's format: English text → translation, or plural forms."""
     words: dict[str, Any] = {}
     for place in _folders(folder):
         if (path := place / f"{tag}.po").is_file():

@@ -1,4 +1,4 @@
-"""Ask a judge all its questions, as many at once as its model takes, and hand over each answer as it is there."""
+"""Ask a judge all its questions, as many at once as its model allows, and hand over each answer immediately."""
 
 from __future__ import annotations
 

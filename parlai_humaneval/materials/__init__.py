@@ -1,1 +1,1 @@
-"""Texts and tasks that a study shows."""
+"""The texts and tasks of a study."""

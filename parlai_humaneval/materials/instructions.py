@@ -1,4 +1,4 @@
-"""The words of a task's page: which of its lines hold in a study, so that what raters read is true of it.
+"""The instructions of a task, limited to the lines that are true of the study.
 
 In the YAML file a line may be written ``{when: persona, text: …}`` or ``{unless: [persona, practice], text: …}``. It stays
 where every flag of ``when`` is on and none of ``unless`` is. A section takes the same two keys; one that is left without

@@ -1,4 +1,4 @@
-"""The model pool: loaded models with which any number of conversations speak."""
+"""The model pool: loaded models, shared by any number of conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compared with what, for one test: the size for independent observations, and what clustering asks for."""
+"""The design of one test: the size for independent observations, and the extra size for clustering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan is asked for: checked, and filled up with what the papers do.
+"""The inputs of a plan: checked, and filled in with the papers' values.
 
 Assumptions of a plan that hold for every technique; the entry of a technique holds its own assumptions, as its habits.
 """

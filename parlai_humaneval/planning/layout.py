@@ -1,4 +1,4 @@
-"""The tests of a study: which design each has, how many there are, and at which level each is made."""
+"""The tests of a study: their designs, their number, and their levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tidy tables of made-up studies of any technique, as large as a plan says: what its real ones yield, answer by answer.
+"""Tidy tables of simulated studies of any technique, as large as planned, with the same rows as real ones.
 
 A table of turns or comparisons holds several studies, each under a metric of its own: so are questions kept apart that were
 asked of the same dialogues. Ratings and segments of all metrics count together, so that each study has a table.

@@ -1,4 +1,4 @@
-"""What a pilot's tables say for the plan of another study, so that nobody types numbers from one screen into another."""
+"""Estimates from a pilot's tables for the plan of another study, so that nobody has to retype numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a study: how much must be collected, what that costs and buys; its power curve; the other techniques."""
+"""The plan of a study: the data to collect, their cost and power; the power curve; the other techniques."""
 
 from __future__ import annotations
 

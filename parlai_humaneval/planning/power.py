@@ -1,4 +1,4 @@
-"""What a number of observations buys, and how many a power asks for.
+"""The power of a number of observations, and the number that a power requires.
 
 The sample sizes are for independent observations (Liu et al. 2023, “Sample Size for Different Evaluations”): two-sided and
 not rounded, so round up. ``variance`` is "both" for the textbook form, with the variance of the null hypothesis at the

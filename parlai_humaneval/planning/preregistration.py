@@ -1,4 +1,4 @@
-"""What is fixed of a study before it begins: facts with a hash, the text around them, and what a study did otherwise."""
+"""Preregistration: facts with a hash, the text around them, and a study's deviations."""
 
 from __future__ import annotations
 

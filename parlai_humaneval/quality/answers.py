@@ -1,4 +1,4 @@
-"""Checks on how a rater answered: choices (Liu et al. 2023, “Experiments”, filtering), what was written, reading time,
+"""Checks of a rater's answers: choices (Liu et al. 2023, “Experiments”, filtering), written texts, reading time,
 attention checks of finished dialogues, and slider ratings (Ji et al. 2022, §3.2).
 
 Those of judgements and of ratings look at all that a worker gave: one hasty or mistaken item is human.

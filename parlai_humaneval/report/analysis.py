@@ -1,4 +1,4 @@
-"""An analysis of your own: a function that gives rows, and how a report shows them."""
+"""Custom analyses: a function that returns rows, and their display in a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides: which p-value, how it was corrected, which pair is the clearest, who leads and who may be as good.
+"""Conclusions: the deciding p-value and its correction, the clearest pair, the leader and its ties.
 
 Two models of which one won more often: a row, its line in a summary, its words, and the matrix of several.
 """

@@ -1,4 +1,4 @@
-"""What a report document holds, and what ordinary answers say of a study that stopped once it reached a decision."""
+"""The contents of a report document, and labels for studies that stopped once they reached a decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All analyses, in the order of a report; each is loaded and made only where the tables hold what it needs."""
+"""All analyses, in the order of a report; each is loaded and run only if the tables have the necessary data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of a section: fields are its JSON, methods are what is shown of it."""
+"""The base of sections: fields are a section's JSON, methods its display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report begins with: which summaries lead, the verdict over them, and their small tables and one figure."""
+"""The beginning of a report: the leading summaries, the overall verdict, small tables and one figure."""
 
 from __future__ import annotations
 

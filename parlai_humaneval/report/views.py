@@ -1,4 +1,4 @@
-"""What a section shows: tables and figures as data, drawn and written elsewhere (HTML, LaTeX, CSV, terminal)."""
+"""The display of a section: tables and figures as data, rendered elsewhere (HTML, LaTeX, CSV, terminal)."""
 
 from __future__ import annotations
 

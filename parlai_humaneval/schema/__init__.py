@@ -1,1 +1,1 @@
-"""What is stored, and what is sent to the page."""
+"""The schema of stored data, and of messages to the page."""

@@ -1,4 +1,4 @@
-"""What happens while somebody rates, as it is written down.
+"""The events of a rating session, as stored.
 
 Each event is stored the moment it happens; :mod:`parlai_humaneval.schema.rebuild` turns them into records of
 dialogues and of judgements.

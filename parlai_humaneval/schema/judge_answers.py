@@ -1,4 +1,4 @@
-"""What a judge, which is a model and no person, said of what raters were asked: never a record of a rater's.
+"""Answers of a judge (a model) to the raters' questions, which are never records of a rater.
 
 The lines of one file: a card for each judge, which says what it is, a line for each of its answers, and what was shown
 of items that no rater has judged.

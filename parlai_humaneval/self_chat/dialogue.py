@@ -20,7 +20,7 @@ from parlai_humaneval.self_chat.settings import Pair, SelfChatSettings, Start, s
 
 
 class ModelsFailed(ModelFailed):
-    """Some models gave no reply after all retries, each for its reason; what the others have made is in ``files``."""
+    """Some models gave no reply after all retries, each with its reason; ``files`` holds the others' dialogues."""
 
     def __init__(self, reasons: Mapping[str, Problem], files: Sequence[GeneratedFile]) -> None:
         facts = dict.fromkeys(reason.fact for reason in reasons.values())

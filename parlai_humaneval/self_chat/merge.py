@@ -1,4 +1,4 @@
-"""Shards of self-chats, put together into the files that one run without shards would have made."""
+"""Merges shards of self-chats into the files that a run without shards would have made."""
 
 from __future__ import annotations
 

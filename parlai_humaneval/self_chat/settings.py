@@ -1,4 +1,4 @@
-"""What is to be generated: how many dialogues, how long, which models meet, and how the dialogues begin."""
+"""Settings of a generation: number and length of dialogues, pairs of models, and openings."""
 
 from __future__ import annotations
 

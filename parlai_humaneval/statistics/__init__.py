@@ -1,1 +1,1 @@
-"""Statistics turn tidy tables into results; they know neither records nor reports."""
+"""Statistics turn tidy tables into results, independently of records and reports."""

@@ -1,4 +1,4 @@
-"""The tests that a report leads with, of any tables: of every two models, of all at once, or of one against a baseline.
+"""The leading tests of a report on any tables: of every two models, of all at once, or of one against a baseline.
 
 All tests of turns that are corrected together, the leading test of each pair, and the changes without each model.
 """

@@ -1,4 +1,4 @@
-"""What the evidence of a study says of each pair and of its workers, and what speaks against trusting it."""
+"""Estimates from a study's evidence on pairs and workers, and reasons to doubt them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in a sequential study, as it is logged: enough to reproduce each decision."""
+"""The logged events of a sequential study, which suffice to reproduce each decision."""
 
 from __future__ import annotations
 

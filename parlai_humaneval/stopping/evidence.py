@@ -1,4 +1,4 @@
-"""What has been learnt of each pair, in many studies at once: capital of bets that grows with every worker.
+"""The evidence on each pair, in many studies at once: the capital of bets, updated with every worker.
 
 All arrays have the studies as their first axis. A live study is one of them; simulations run thousands side by side
 through this very code.

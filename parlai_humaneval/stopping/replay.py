@@ -1,4 +1,4 @@
-"""What a stopping rule would have decided on data that were collected without one, and after how much of them."""
+"""The decisions of a stopping rule on data collected without one, and the data that it would have needed."""
 
 from __future__ import annotations
 

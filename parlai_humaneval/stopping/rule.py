@@ -1,4 +1,4 @@
-"""When a study ends: what its researcher fixes before the first answer, and may not change in mid-study."""
+"""The rule that ends a study: fixed before the first answer, and not to be changed in mid-study."""
 
 from __future__ import annotations
 

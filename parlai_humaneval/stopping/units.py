@@ -1,4 +1,4 @@
-"""What becomes evidence at once: a worker's dialogues, or those of two workers who rate one model each.
+"""Units of evidence: a worker's dialogues, or those of two workers who rate one model each.
 
 Where each model is rated on its own, the difference of two ratings decides. Ratings of one worker share that worker's style,
 which their difference leaves out. Where workers rate one model each, two are compared who came one after the other: it is

@@ -1,4 +1,4 @@
-"""Rows of tables: how they are filled from records, and those of live dialogues.
+"""Filling rows of tables from records, and the rows of live dialogues.
 
 Those are rows of turns, dialogues, comparisons, ratings and points.
 """

@@ -236,7 +236,8 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
 
 
 def write_stopping(logs: Sequence[StoppingLog], out: Path) -> list[Path]:
-    """The logs in the folder ``out``, an event a line, each with the name of its study; no file where there is none."""
+    """Write the logs to the folder ``out``, an event per line, each with the name of its study; no file without
+    logs."""
     if not logs:
         return []
     path = out / STOPPING

@@ -1,4 +1,4 @@
-"""Which rows of the tables count, and as what: finished dialogues, unfinished ones made to count, ratings on sliders.
+"""Filters of rows: finished dialogues, unfinished ones that count on request, ratings on sliders.
 
 The source of the answers in tables: people, or programs in their place.
 """

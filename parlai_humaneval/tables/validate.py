@@ -1,4 +1,4 @@
-"""What must hold within a row, and between the rows of one turn, beyond the type of each column.
+"""Rules within a row, and between the rows of one turn, beyond the type of each column.
 
 The messages name table, column and row, what stands there and what was expected, as those of
 :mod:`parlai_humaneval.tables.columns` do.

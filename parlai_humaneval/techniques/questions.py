@@ -1,4 +1,4 @@
-"""What raters are asked about finished dialogues: the questions about speakers, and the words of the answers.
+"""Raters' questions about finished dialogues: the questions about speakers, and the words of the answers.
 
 Questions of whole techniques are in `parlai_humaneval.techniques.registry`, those of scales in
 `parlai_humaneval.techniques.questions`.

@@ -1,4 +1,4 @@
-"""Techniques of evaluation: one entry each, which everything reads that has to know a technique.
+"""Techniques of evaluation: one entry each, the only source for all code that depends on a technique.
 
 To add one, write its entry in ``data/techniques.yaml`` and a folder of confs and materials; ``register`` does it from a
 package of your own (:mod:`parlai_humaneval._util.plugins`). An entry is plain data: this module imports nothing heavy.

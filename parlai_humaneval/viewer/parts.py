@@ -1,4 +1,4 @@
-"""What an entry of the viewer is made of, as its page reads it: lines, replies, answers and checks."""
+"""The parts of a viewer's entry, as its page reads them: lines, replies, answers and checks."""
 
 from __future__ import annotations
 

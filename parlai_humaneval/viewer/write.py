@@ -1,4 +1,4 @@
-"""Entries → the files of the viewer: the built page, an index to filter by, and texts in parts that are read afterwards.
+"""Entries → the files of the viewer: the built page, an index to filter by, and texts in parts that are loaded later.
 
 From ``file://`` browsers run no modules and fetch nothing. So the page is one classic script, and data are scripts that hand
 JSON to its function :data:`RECEIVER`. In them ``<`` and line separators are escaped, wherever a server puts them.

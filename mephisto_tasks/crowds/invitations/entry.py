@@ -133,7 +133,7 @@ def _let_in(invitation: Invitation, refusal: InvitationState | None) -> None:
 
 
 def worker_namer(data_dir: Path) -> Callable[[Person], str]:
-    """What names people in Mephisto's database: a person has one pseudonym in all studies of a data directory."""
+    """Names for people in Mephisto's database: a person has one pseudonym in all studies of a data directory."""
     from mephisto_tasks.storage.results import PSEUDONYM_KEY
 
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)

@@ -1,4 +1,4 @@
-"""What a browser gets that opens a study to which people are invited: its page, or a plain one in its place."""
+"""The response to a browser that opens a study by invitation: the study's page, or a plain page instead."""
 
 from __future__ import annotations
 

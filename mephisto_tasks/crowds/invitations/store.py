@@ -33,7 +33,7 @@ MOST_TOLD = 10  # as many lines an error tells of; the others are counted
 
 
 def identity(person: Person) -> str:
-    """What makes them one person, however it is spelled: the address, else the name."""
+    """The identity of a person, in any spelling: the address, else the name."""
     return normalised(person.email or person.name)
 
 

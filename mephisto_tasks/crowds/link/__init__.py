@@ -1,1 +1,1 @@
-"""Raters who come by an address: what panels, invitations and crowds of plug-in packages have in common."""
+"""Raters who come by an address: the common part of panels, invitations and crowds of plug-in packages."""

@@ -1,4 +1,4 @@
-"""A crowd whose raters come by an address, and where they are received: its parameters become an arrival, or why not.
+"""A crowd whose raters come by an address, and their reception: parameters become an arrival or a refusal.
 
 The server decides who that is. A launch has several doors; the first that knows its own parameters answers."""
 
@@ -209,7 +209,7 @@ class Reception(visits.Site):
         return self.exit(worker_name, "timed_out" if was_away else "screened_out")
 
     def given_back(self, agent_ids: list[str]) -> set[str]:
-        """Those of these units' agents that were given back at the panel, as another process read."""
+        """The agents of these units that were returned at the panel, as another process read."""
         return self._store.returned_agents(agent_ids)
 
     def _exit(self, arrival: visits.Arrival, outcome: visits.Outcome) -> Redirect | None:
@@ -231,7 +231,7 @@ class LinkLaunch(CrowdLaunch):
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Those below ``mephisto.provider``."""
+        """Settings below ``mephisto.provider``."""
         return {str(name): value for name, value in self.provider.items()}
 
     def prepare(self, db: Any) -> list[str]:
@@ -275,7 +275,7 @@ class LinkCrowd(Crowd, ABC):
         """The ways in of a launch, in the order in which they are asked. Raises ConfigError."""
 
     def guard(self, data_dir: Path, task_name: str, *, secure: bool) -> Guard | None:
-        """Keeps the pages from whoever has no good link; ``secure``: they are reached by https only."""
+        """Hides the pages from visitors without a valid link; ``secure``: pages are reached only by https."""
         return None
 
     def register_provider(self) -> None:

@@ -103,7 +103,7 @@ class LinkDatastore:
         return self._visits("task_name = ?", task_name)
 
     def returned_agents(self, agent_ids: list[str]) -> set[str]:
-        """Those of these agents whose visit was given back by another process."""
+        """The agents among these whose visit another process marked as returned."""
         marks = ", ".join("?" * len(agent_ids))
         sql = f"SELECT agent_id FROM visits WHERE status = 'returned' AND agent_id IN ({marks})"
         return {str(agent_id) for (agent_id,) in self._rows(sql, agent_ids)}

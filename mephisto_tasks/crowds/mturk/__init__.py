@@ -1,1 +1,1 @@
-"""Amazon Mechanical Turk and its sandbox: Mephisto's providers, mended, and all that is asked of MTurk."""
+"""Amazon Mechanical Turk and its sandbox: Mephisto's providers, fixed, and all requests to MTurk."""

@@ -1,4 +1,4 @@
-"""The one way to MTurk: which address, whose keys, patience where MTurk asks for it, and errors that say what to do.
+"""The only access to MTurk: address, keys, patience when MTurk asks for it, and errors that say what to do.
 
 Mephisto's own clients retry little, and its sandbox ignores ``AWS_ENDPOINT_URL_MTURK``."""
 
@@ -47,7 +47,7 @@ class MTurkError(CrowdError):
 
 @contextmanager
 def asking(what: str, whom: str = "MTurk") -> Iterator[None]:
-    """What botocore raises in the block becomes an :class:`MTurkError`: “cannot WHAT: …”."""
+    """Convert botocore's errors in the block to an :class:`MTurkError`: “cannot WHAT: …”."""
     try:
         yield
     except (aws.BotoCoreError, aws.ClientError) as error:
@@ -69,7 +69,7 @@ def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
 
 
 def turk_code(error: aws.ClientError) -> str:
-    """AWS's word for an error: MTurk's own where it gives one, as it calls everything a RequestError."""
+    """The code of an AWS error: MTurk's own code if there is one, because AWS calls everything a RequestError."""
     response = error.response
     return str(response.get("TurkErrorCode") or response.get("Error", {}).get("Code", ""))
 

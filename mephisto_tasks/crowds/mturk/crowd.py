@@ -1,4 +1,4 @@
-"""Amazon's Mechanical Turk and its sandbox: sites that list HITs, and that are asked for money before anything is made."""
+"""Amazon's Mechanical Turk and its sandbox: sites that list HITs, with a check of the balance before a launch."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class MTurkCrowd(crowd.Crowd):
 
 @dataclass
 class MTurkAccounts:
-    """Those of one marketplace. It is an :class:`~mephisto_tasks.crowds.crowd.Accounts`."""
+    """The accounts of one marketplace. It is an :class:`~mephisto_tasks.crowds.crowd.Accounts`."""
 
     provider: str
     words = WORDS

@@ -1,4 +1,4 @@
-"""HITs as MTurk has them: making one, taking it off the market, and what becomes of it while a study runs.
+"""HITs on MTurk: creating them, withdrawing them, and following them while a study runs.
 
 A page cannot say that its worker returned the HIT: MTurk takes the frame away, and the assignment's time runs out at
 MTurk only. So MTurk is asked about every HIT somebody works on, and a few others."""
@@ -43,7 +43,7 @@ more."""
 
 
 def study_mark(db_root: str, task_name: str) -> str:
-    """The annotation of every HIT of a study, by which a later launch knows what is left of it."""
+    """The annotation of every HIT of a study, by which a later launch recognizes remaining HITs."""
     return f"parlai-humaneval {hashlib.sha256(f'{db_root}|{task_name}'.encode()).hexdigest()[:16]}"
 
 
@@ -88,7 +88,7 @@ def hits_left(client: Any, known: Collection[str], mark: str) -> list[dict[str, 
 
 
 def group_of(client: Any, hit_id: str) -> str:
-    """What MTurk shows workers as one entry in their list: HITs of one type. Raises MTurkError."""
+    """The group that MTurk lists as one entry: HITs of one type. Raises MTurkError."""
     with asking("look at a HIT"):
         return str(client.get_hit(HITId=hit_id)["HIT"]["HITGroupId"])
 

@@ -1,4 +1,4 @@
-"""A launch on MTurk or in its sandbox: what it can cost, and rules who may take part as qualification requirements."""
+"""A launch on MTurk or in its sandbox: its maximum cost, and rules for taking part as qualification requirements."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MASTERS_FEE = Decimal("0.05")
 
 
 def fee(amount: Decimal, share: Decimal = FEE_SHARE) -> Decimal:
-    """What MTurk takes in addition to one reward or one bonus: a cent at least, rounded for each, half a cent up."""
+    """MTurk's fee for a reward or a bonus: at least a cent, each rounded."""
     return max((amount * share).quantize(CENT, rounding=ROUND_HALF_UP), CENT)
 
 
@@ -100,8 +100,8 @@ def quote(
 
 
 def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: float | None = None) -> Quote:
-    """What a launch can cost by ``mephisto`` of its settings; nothing is made. ``mark``: of the study's HITs, whose money
-    this launch sets free. Raises MTurkError, ConfigError: MTurk takes no such amounts, times or texts, or is away."""
+    """The maximum cost of a launch by its ``mephisto`` settings. ``mark``: of the study's HITs, whose money this launch
+    sets free. Raises MTurkError, ConfigError: MTurk takes no such amounts, times or texts, or is away."""
     provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
     reward = cents_of("task_reward", config.task.task_reward, "MTurk") * CENT
     bonus_budget = cents_of("bonus_budget", config.provider.get("bonus_budget") or 0, "MTurk") * CENT

@@ -1,4 +1,4 @@
-"""Paying on MTurk: approvals for what was handed in, bonuses by an assignment of the same worker for the rest.
+"""Paying on MTurk: approvals of submissions, and bonuses through an assignment of the same worker for the rest.
 
 MTurk pays a reward by approving a submitted assignment, and a bonus only with such an assignment. A worker who left
 without submitting can be paid by another assignment of theirs, or by hand. Approving twice does nothing. A bonus
@@ -392,7 +392,7 @@ def _compared(payment: Payment, amounts: Sequence[Decimal]) -> Iterator[str]:
 
 
 def reference(payment: Payment) -> str:
-    """What tells a bonus from every other, in the reason that its worker reads."""
+    """The unique reference of a bonus, in the reason that its worker reads."""
     return f"reference {payment.token}"
 
 

@@ -1,4 +1,4 @@
-"""Mephisto's two MTurk providers, mended. They take the place of Mephisto's own when this module is imported.
+"""Mephisto's two MTurk providers, fixed. They replace Mephisto's own when this module is imported.
 
 What differs, and why:
 
@@ -162,7 +162,7 @@ class StudyUnit(MTurkUnit):
         Unit.set_db_status(self, status)
 
     def expire(self) -> float:
-        """Take this unit's HIT off the market; where nobody has come for it, one of the run's that nobody has."""
+        """Withdraw this unit's HIT; if nobody has accepted it, withdraw any free HIT of the run."""
         hit_id = self.get_mturk_hit_id()
         free = self.datastore.get_unassigned_hit_ids(self.task_run_id)
         if hit_id is None and free:
@@ -268,7 +268,7 @@ class StudyMTurkProvider(MTurkProvider):
 
     @classmethod
     def get_wrapper_js_path(cls) -> str:
-        """Our script: Mephisto's ends with an error, as it uses what it does not define."""
+        """Our script: Mephisto's fails, because it uses an undefined name."""
         return str(SCRIPT)
 
     def setup_resources_for_task_run(self, task_run: Any, args: Any, shared_state: Any, server_url: str) -> None:

@@ -1,4 +1,4 @@
-"""Settings of a launch on MTurk, and what is said of its closing: of Amazon's own address alone.
+"""Settings of a launch on MTurk, and the notice of its closing, which applies only to Amazon's own address.
 
 No date is compared with a clock: what the site answers decides. Old studies are read as before, and other sites that speak
 MTurk's protocol are reached by ``AWS_ENDPOINT_URL_MTURK``."""

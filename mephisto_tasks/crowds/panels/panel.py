@@ -1,4 +1,4 @@
-"""A panel that sends raters by link: the names of its parameters, and where it wants them back, out of a YAML file."""
+"""A panel that sends raters by link: the names of its parameters, and its return addresses, from a YAML file."""
 
 from __future__ import annotations
 

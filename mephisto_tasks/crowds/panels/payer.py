@@ -55,7 +55,7 @@ def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str
 
 @dataclass(frozen=True)
 class PanelSubmissions:
-    """What a panel's list says of a task. It is a :class:`~mephisto_tasks.crowds.crowd.Submissions`."""
+    """A panel's list of a task's submissions. It is a :class:`~mephisto_tasks.crowds.crowd.Submissions`."""
 
     data_dir: Path
     task_name: str
@@ -133,7 +133,7 @@ class Participation:
 
 
 def participations(data_dir: Path, task_name: str) -> list[Participation]:
-    """Those of a task, whose sessions a panel counts; oldest first."""
+    """The participations in a task, by the panel's sessions; oldest first."""
     visits = [visit for visit in sessions(data_dir, task_name) if visit.session]
     meaning = meanings(data_dir, task_name) if visits else None
     listed = {(visit.door, visit.study) for visit in visits if visit.panel_status is not None}

@@ -1,4 +1,4 @@
-"""Accounts in whose name Prolific is asked: a token each, kept for its owner only, and the workspaces that it pays from."""
+"""Prolific accounts: a token each, readable only by its owner, and the workspaces that pay."""
 
 from __future__ import annotations
 

@@ -350,7 +350,7 @@ class Arrivals:
             raise NotYetKnown
 
     def _ask(self, session: str) -> Mapping[str, Any] | None:
-        """What Prolific says of a submission; None: it has none. Raises ProlificError."""
+        """Prolific's data on a submission; None: it has none. Raises ProlificError."""
         with self._lock:
             kept = self._said.get(session)
         if kept is not None and time.monotonic() - kept[0] < FRESH_S:

@@ -1,4 +1,4 @@
-"""The one way to Prolific: whose token, how long to wait, errors that say what to do, and what is never sent twice.
+"""The only access to Prolific: token, waiting times, errors that say what to do, and requests never sent twice.
 
 Prolific knows no idempotency keys. So a request that creates or pays is sent once: where its answer is lost, the caller gets
 :class:`Uncertain`, and has to read what happened."""
@@ -213,7 +213,7 @@ class Prolific:
         return self._ask("GET", path, params=params, repeat=True)
 
     def find(self, path: str) -> Any:
-        """What is there; None: it was deleted. Raises ProlificError."""
+        """Read something; None: it was deleted. Raises ProlificError."""
         try:
             return self.get(path)
         except ProlificError as error:

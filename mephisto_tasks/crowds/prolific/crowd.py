@@ -1,4 +1,4 @@
-"""Prolific by its API: a crowd by link whose study a launch makes, publishes, follows and ends by itself."""
+"""Prolific through its API: a crowd by link whose study the launch creates, publishes, follows and ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Block and allow lists as participant groups: a study that names one follows it at once, and nobody clicks in vain."""
+"""Block and allow lists as participant groups: studies follow them at once, so nobody clicks in vain."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Group:
             return {str(one["participant_id"]) for one in self._client.pages(self._path)}
 
     def add(self, people: Collection[str]) -> set[str]:
-        """Those whom Prolific took; it refuses all of a request that names somebody unknown."""
+        """Add participants, and return those accepted; Prolific refuses a whole request that names an unknown one."""
         ids, at = sorted(people), ONCE
         if len(ids) <= ONCE:
             try:

@@ -1,4 +1,4 @@
-"""What Prolific says of a task (studies, submissions, bonuses), where the ledger differs, and what may be rejected."""
+"""Prolific's data on a task (studies, submissions, bonuses), differences from the ledger, and rejections."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class HandedIn:
 
     @cached_property
     def studies(self) -> dict[str, HandedInStudy]:
-        """Those that people could take part in: no drafts, and none that was deleted."""
+        """The studies that people could take part in: no drafts, and no deleted ones."""
         found = {}
         with asking("read the studies"):
             for one in self._ids:

@@ -1,4 +1,4 @@
-"""A launch on Prolific: asked about first, made as a draft, published once our own link answers, and followed to its end."""
+"""A launch on Prolific: confirmed first, created as a draft, published once our link answers, followed to its end."""
 
 from __future__ import annotations
 

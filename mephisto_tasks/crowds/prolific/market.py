@@ -1,4 +1,4 @@
-"""A study on Prolific while it runs: places follow what is to be done, pauses pause it, and who returned frees their unit.
+"""A study on Prolific while it runs: places follow the remaining work, pauses pause it, and returns free units.
 
 Places there can only grow: those alone are open that somebody can take now; none that was given back is asked for twice."""
 

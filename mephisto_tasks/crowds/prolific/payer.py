@@ -1,4 +1,4 @@
-"""Paying on Prolific: approvals for what was handed in, bonuses for the rest.
+"""Paying on Prolific: approvals of submissions, and bonuses for the rest.
 
 Approving twice does nothing. A bonus that is asked for twice is paid twice, and Prolific knows it by no name of ours. So
 bonuses go in this order: they are set up, which charges nothing; what Prolific understood is compared with what was

@@ -1,4 +1,4 @@
-"""What a launch on Prolific can cost, by its calculator; whether balance and people suffice; rules as filters."""
+"""The cost of a launch by Prolific's calculator; whether balance and people suffice; rules as filters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a launch asks for, in cents."""
+    """The request of a launch, in cents."""
 
     units: int
     reward: int
@@ -46,7 +46,7 @@ class Asked:
 
 
 def find_workspace(client: Prolific, workspace: str, project: str, currency: str) -> Workspace:
-    """That of the settings, or the only one. Raises ConfigError."""
+    """The workspace of the settings, or the only one. Raises ConfigError."""
     with asking("look at the workspace"):
         known = {str(one["id"]): str(one.get("title") or "") for one in client.pages("workspaces/")}
         if workspace and workspace not in known:

@@ -1,4 +1,4 @@
-"""The words by which Prolific says how far a study or a submission is."""
+"""Prolific's names for the status of a study or a submission."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Our studies on Prolific: a small SQLite file, written before Prolific is asked; what it is sent, and how a study is made
-there once, whatever answer is lost."""
+"""Our studies on Prolific: a small SQLite file, written before each request; requests to Prolific, and the creation of
+a study exactly once, even if an answer is lost."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ProlificStore:
         self._write("DELETE FROM studies WHERE mark = ?", (mark,))
 
     def studies(self, task_name: str | None = None) -> list[OurStudy]:
-        """Those of a task, or all; oldest first."""
+        """The studies of a task, or all; oldest first."""
         where, values = ("", ()) if task_name is None else (" WHERE task_name = ?", (task_name,))
         rows = self._database.rows(f"SELECT {_STUDY} FROM studies{where} ORDER BY made, rowid", values)
         found = (dict(zip(_STUDY.split(", "), row, strict=True)) for row in rows)

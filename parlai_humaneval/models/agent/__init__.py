@@ -1,1 +1,1 @@
-"""What every agent of this package shares: base class, history, options, names."""
+"""The common parts of all agents in this package: base class, history, options, names."""

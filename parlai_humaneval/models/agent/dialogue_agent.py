@@ -1,4 +1,4 @@
-"""A small base for agents that compute their reply from the dialogue alone, and how much of a long one a model reads."""
+"""A small base for agents that compute a reply from the dialogue alone, and limits on what a model reads of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model's code and ParlAI may do to the program: end it, write on its terminal, or keep it waiting."""
+"""Protection from a model's code and ParlAI, which may end the program, write to its terminal, or block it."""
 
 from __future__ import annotations
 

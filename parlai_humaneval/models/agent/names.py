@@ -1,4 +1,4 @@
-"""What is known of agents before anything heavy is imported: their names, options, packages, and how they get a dialogue."""
+"""Facts about agents without heavy imports: names, options, packages, and how they receive a dialogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain Python function as a model: ``reply(history: list[Turn]) -> str``; its signature says how it is to be called."""
+"""A plain Python function as a model: ``reply(history: list[Turn]) -> str``; its signature determines the call."""
 
 from __future__ import annotations
 

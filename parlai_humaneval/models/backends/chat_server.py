@@ -1,4 +1,4 @@
-"""One connection to an OpenAI-compatible server for all conversations; its answers are read with no trust in them."""
+"""One connection to an OpenAI-compatible server for all conversations; its answers are not trusted."""
 
 from __future__ import annotations
 

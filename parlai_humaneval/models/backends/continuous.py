@@ -178,7 +178,7 @@ def _processors(config: Any, padding: Sequence[int], chances: Sequence[random.Ra
 
 
 def drawing(config: Any, chances: Sequence[random.Random]) -> list[Any]:
-    """What leaves of each row's scores one word, drawn by its chance; nothing where the likeliest words are taken."""
+    """The processors that draw one word per row by its probability; none if the likeliest words are taken."""
     from transformers.generation import logits_process as library
 
     if not config.do_sample:

@@ -1,5 +1,4 @@
-"""Models of Hugging Face, by folder or by name, loaded to speak: weights, tokenizer, device, and how much they may
-read.
+"""Models of Hugging Face, by folder or name, ready to speak: weights, tokenizer, device, and context length.
 
 What goes wrong with files of this size is known beforehand, and has a sentence of its own. What a causal model bears
 (padding on the left, replies that join and leave between two words) no architecture says: each is tried when it is

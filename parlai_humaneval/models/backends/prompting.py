@@ -1,5 +1,5 @@
-"""What a language model reads: the dialogue in the format that the model or server knows, as long as it may be. What
-people and models wrote is data: it cannot contain a control token, nor begin a line with another speaker's label."""
+"""The input of a language model: the dialogue in the model's or server's format, cut to the allowed length. What people
+and models wrote is data: it cannot contain a control token, nor begin a line with another speaker's label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers say when they refuse a request, the option that mends it, and how that is written into a zoo file."""
+"""Servers' messages on refused requests, the option that fixes each, and writing the option to a zoo file."""
 
 from __future__ import annotations
 

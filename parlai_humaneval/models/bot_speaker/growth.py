@@ -1,4 +1,4 @@
-"""The replies of one turn while their models still write them: what of each a person may see by now."""
+"""The replies of one turn while models are still writing them: the part of each that a person may see so far."""
 
 from __future__ import annotations
 

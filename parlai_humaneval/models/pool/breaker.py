@@ -1,4 +1,4 @@
-"""A circuit breaker: requests to a model whose server is out are held, and go on when it is back.
+"""A circuit breaker: requests to a model whose server is down wait, and continue when it is back.
 
 The first error that says that the server is not there opens it: from then on one held request at a time looks, after
 longer and longer pauses, whether it is back. Any answer closes it, and all that was held is sent. After ``outage_s``

@@ -1,4 +1,4 @@
-"""From a spec to a loaded ParlAI agent, its side of a conversation, and the pool of the loaded ones."""
+"""A spec → a loaded ParlAI agent, its side of a conversation, and the pool of loaded agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ParlAI's generators, each of whose conversations draws its words by its own seed, not by torch's one generator."""
+"""ParlAI's generators with a separate seed for each conversation, instead of torch's global generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One loaded model, its threads, and the queue of requests: what waits when a thread is free is one ``batch_act``."""
+"""One loaded model, its threads, and the queue of requests: a free thread takes all waiting requests in one
+``batch_act``."""
 
 from __future__ import annotations
 

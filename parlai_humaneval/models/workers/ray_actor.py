@@ -1,4 +1,4 @@
-"""Hosts as actors of a Ray cluster that runs already."""
+"""Hosts as actors of a running Ray cluster."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def versions() -> dict[str, str]:
 
 
 def connect(address: str | None) -> Callable[[], None]:
-    """Join the cluster at ``address``; what is returned leaves it. A connection that there is already is used and kept."""
+    """Join the cluster at ``address``; the result leaves it. An existing connection is used and kept."""
     # Ray reads them when it is imported: it tells its makers nothing, and starts no cluster that nobody asked for.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")

@@ -1,5 +1,5 @@
-"""What a model needs (files, an agent, downloads, memory), what of it this machine lacks, and where all that is kept;
-and ParlAI's presets of options, which its wheel leaves out."""
+"""A model's needs (files, an agent, downloads, memory), what this machine lacks, and where files are stored; and
+ParlAI's presets of options, which its wheel leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and passwords stay out of zoo files, whose options are shown, recorded and published; and the addresses in them."""
+"""Keep keys and passwords out of zoo files, whose options are shown, recorded and published; also in addresses."""
 
 from __future__ import annotations
 

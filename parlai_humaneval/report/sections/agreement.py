@@ -1,4 +1,5 @@
-"""Section ``agreement``: how far people who judged the same agree, and how a third party differs from the own rater.
+"""Section ``agreement``: agreement of people who judged the same, and differences between third parties and the
+dialogue's own rater.
 
 Answers as who said what of which thing: the long form in which the agreement of raters is taken.
 """

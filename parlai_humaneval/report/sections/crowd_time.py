@@ -1,4 +1,4 @@
-"""Section ``crowd_time``: what rater time was spent, and when it was enough (Smith et al. 2022, App. C.6 and C.7)."""
+"""Section ``crowd_time``: rater time spent, and when it was enough (Smith et al. 2022, App. C.6 and C.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section ``design``: how alike answers of one worker are, and which gaps between models the data could show."""
+"""Section ``design``: correlation of answers by one worker, and the gaps between models that the data could show."""
 
 from __future__ import annotations
 

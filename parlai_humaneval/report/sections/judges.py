@@ -1,4 +1,4 @@
-"""Section ``judges``: how far models that were asked what raters were asked agree with them, and what else they go by.
+"""Section ``judges``: agreement of models with the raters on the raters' questions, and biases of these models.
 
 Only where there are judges. No number of another section rests on their answers.
 """

@@ -1,4 +1,4 @@
-"""Section ``replies``: how the models served, what was done to their replies, and whether raters could know them.
+"""Section ``replies``: the models' service, changes to their replies, and give-aways.
 
 None of the papers reports it. A technique is blind only while nothing on the page says which model speaks: Ji et al.
 2022 (§3) and Liu et al. 2023 (“Evaluation Mechanisms”) rely on that.

@@ -1,4 +1,4 @@
-"""What the section ``turns`` counts and tests: groups of turns → its rows."""
+"""Counts and tests of the section ``turns``: groups of turns → its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the section ``turns``: what each of its tables and its JSON hold."""
+"""Rows of the section ``turns``, for its tables and its JSON."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every test is built on: results, clusters, permutations, corrections."""
+"""The basis of all tests: results, clusters, permutations, corrections."""

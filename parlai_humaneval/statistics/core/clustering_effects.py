@@ -1,5 +1,5 @@
-"""How alike the answers of one worker or dialogue are, what that costs, and the gap that such data would find (Kish
-1965; Donner & Koval 1980)."""
+"""Correlation of answers by one worker or about one dialogue, its cost, and detectable gaps (Kish 1965; Donner & Koval
+1980)."""
 
 from __future__ import annotations
 

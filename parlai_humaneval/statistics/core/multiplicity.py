@@ -1,4 +1,4 @@
-"""Several tests at once: which are one family, Holm's correction over it, which p tells two models apart; and once each.
+"""Several tests at once: families, Holm's correction, the deciding p; and results with every worker counted once.
 
 Where workers who give many answers prefer another model than those who give few, both are right, about other things: what
 a typical answer says, and what a typical worker says (``python -m benchmarks.inference`` measures both). So results have

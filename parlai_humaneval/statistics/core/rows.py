@@ -1,4 +1,4 @@
-"""Rows of statistics: a row says itself how its fields are published, and JSON, CSV, LaTeX and tables read that."""
+"""Rows of statistics: a row declares how its fields are published in JSON, CSV, LaTeX and tables."""
 
 from __future__ import annotations
 

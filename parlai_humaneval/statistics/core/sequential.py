@@ -1,4 +1,4 @@
-"""Looking at a study again and again while it grows: p-values of every look, and ones that allow for the looking.
+"""Repeated looks at a growing study: p-values of every look, and anytime-valid ones.
 
 If you check after every answer and stop at the first p < .05, you will find a difference between two equal models in a
 third of studies of 400 answers. Bets on which of two models wins may be looked at after every worker: somebody who

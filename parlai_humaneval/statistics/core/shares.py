@@ -1,4 +1,4 @@
-"""Tests and intervals of one share: of independent observations, the papers' own; and near 0 or 1, in clusters.
+"""Tests and intervals of one share: for independent observations, as in the papers; and for clusters near 0 or 1.
 
 In clusters a variance that is estimated from the few workers who failed is mostly too small: of 20 unequal workers with
 a true rate of .95 a clustered t test rejects it in a seventh to a fifth of studies. Here the likeness within workers is

@@ -1,5 +1,4 @@
-"""Shares, means and differences of dialogues that several workers judged: likeness of workers and of dialogues both
-count.
+"""Shares, means and differences of dialogues that several workers judged, clustered by worker and by dialogue.
 
 A test by worker alone takes the dialogues at hand for all there are: where 150 workers judge 30 dialogues, whose
 quality has an SD of .7 log-odds, it rejects a true null in .13 to .33 of studies. :func:`by_both` adds the variances by

@@ -1,4 +1,4 @@
-"""An estimate by people, made more exact by a judge's answers: PPI++ (Angelopoulos, Duchi & Zrnic 2023), clustered.
+"""Estimates from people, made more precise by a judge's answers: PPI++ (Angelopoulos, Duchi & Zrnic 2023), clustered.
 
 θ = people's estimate − λ·(judge's answers on people's part − judge's answers on all). The gap is 0 on average however
 wrong the judge is: it corrects for the luck of which dialogues people happened to judge. λ, from 0 to 1, makes the

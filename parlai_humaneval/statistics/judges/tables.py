@@ -1,4 +1,4 @@
-"""The public answer: people's answers on a part and a judge's on all, from their tables."""
+"""The public function for tables: people's answers on some items and a judge's on all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every answer as two models of which one won, from turns and comparisons alike, and the style of what each of them said.
+"""Every answer as a pair of models with a winner, from turns and comparisons, and the style of both texts.
 
 Style is what can be counted without judging: words, and the marks of lists, headers and bold text, as in the style control
 of Chatbot Arena (Li, Angelopoulos & Chiang 2024). Code between fences has no marks. Texts are data: they are only counted.

@@ -1,4 +1,4 @@
-"""What raters wrote to explain their choices: how long, and in which words (Smith et al. 2022, App. C.5).
+"""Raters' reasons for their choices: their length and their words (Smith et al. 2022, App. C.5).
 
 The texts are data of unknown writers, counted here and never shown as anything but text. Words that say nothing of
 their own are left out, as in the list of NLTK that the paper used (M. F. Porter's Snowball stop words); “never”, “well”

@@ -1,5 +1,5 @@
-"""Are turns independent of what came before, and of where a reply stood? Cascading and anchoring; and what is odd in a
-table of turns, though it can be read: replies that lack, models that change, nothing to choose."""
+"""Whether turns depend on earlier turns, or on positions: cascading and anchoring; and oddities of a readable table of
+turns: missing replies, changing models, nothing to choose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of a lead at equal length, format and position: strengths next to effects of style, as in Chatbot Arena.
+"""Leads at equal length, format and position: strengths next to effects of style, as in Chatbot Arena.
 
 Li, Angelopoulos & Chiang (2024) add to the logistic regression of Bradley and Terry, for each countable mark of style, the
 difference of the two replies divided by their sum. Here it is scaled by its root mean square, the standard deviation of

@@ -1,4 +1,4 @@
-"""How far raters agree: percent, Cohen's κ, Fleiss' κ, Krippendorff's α, with intervals over clusters.
+"""Agreement of raters: percent, Cohen's κ, Fleiss' κ, Krippendorff's α, with intervals over clusters.
 
 A measure is a ratio of sums over clusters, as the answers of one dialogue stand or fall together; so a resample is a
 vector of how often each cluster was drawn, and all of them are one matrix product.

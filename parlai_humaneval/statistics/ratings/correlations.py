@@ -1,4 +1,4 @@
-"""What a study measures, in one form: observations whose mean is a gap between two models, whatever the technique.
+"""The measures of any technique in one form: observations whose mean is a gap between two models.
 
 With paired answers an observation is the difference of one turn; with ratings of one model at a time it is how far a
 rating pulls the difference of the two means. How alike such observations are is what another study is planned with.

@@ -1,5 +1,5 @@
-"""How long a speaker passes for a person: the share not spotted within k exchanges, and what makes speakers be spotted
-sooner.
+"""How long a speaker passes for a person: the share not spotted within k exchanges, and features that speed up
+spotting.
 
 A segment of k exchanges tells only whether its speaker was spotted in (0, k] or later (Deriu et al. 2020, §3.3). The
 non-parametric maximum-likelihood estimate of such data (Turnbull 1974) is isotonic regression of the spotted share, in

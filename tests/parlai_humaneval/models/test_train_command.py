@@ -83,7 +83,7 @@ def test_an_entry_is_trained_and_ready(name: str, home: Path) -> None:
     assert not list(shop.model_file.parent.glob("*unfinished*"))
     again = shop.train()
     assert again.exit_code == 1
-    assert "mine is trained already" in again.stderr
+    assert "mine has already been trained" in again.stderr
 
 
 def test_an_interrupted_training_is_gone_on_with(home: Path, warm: WarmPython) -> None:

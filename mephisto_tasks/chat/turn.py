@@ -33,6 +33,17 @@ OPINIONS = {
 END_ACTION, TOPIC_ACTION = "end", "topic"
 
 
+def write_step(config: InteractiveConfig, step_id: str, cards: list[steps.Card]) -> steps.WriteStep:
+    """Write what the partner should have said (Liu et al. 2023, SATA-User)."""
+    return steps.WriteStep(
+        step_id=step_id,
+        label=t("None of the responses fits. Please write a better response: what should your partner have said?"),
+        cards=cards,
+        min_words=config.min_written_words,
+        max_chars=config.max_message_chars,
+    )
+
+
 def verdict_actions(config: InteractiveConfig) -> list[steps.Action]:
     """Buttons next to the message field that say, at any turn, which of two partners is better."""
     return [
@@ -60,6 +71,13 @@ def end_action(config: InteractiveConfig, complete_turns: int) -> steps.Action:
         enabled=missing <= 0,
         hint=None if missing <= 0 else hint,
         confirm=t("Do you want to end this conversation now?"),
+    )
+
+
+def topic_action() -> steps.Action:
+    """Note that the talk has come to something else (Ji et al. 2022, Fig. 5)."""
+    return steps.Action(
+        action_id=TOPIC_ACTION, label=t("Change the topic"), text_label=t("What are you talking about now?")
     )
 
 
@@ -148,14 +166,7 @@ class TurnRating:
 
     def _written(self, none_chosen: NoneChosen, cards: list[steps.Card]) -> Answered:
         turn = none_chosen.turn
-        step = steps.WriteStep(
-            step_id=f"write-{turn}",  # Liu et al. 2023, SATA-User
-            label=t("None of the responses fits. Please write a better response: what should your partner have said?"),
-            cards=cards,
-            min_words=self.config.min_written_words,
-            max_chars=self.config.max_message_chars,
-        )
-        written = self.page.ask(steps.WriteAnswer, step).text.strip()
+        written = self.page.ask(steps.WriteAnswer, write_step(self.config, f"write-{turn}", cards)).text.strip()
         now = time.time()
         return Answered(
             at=now,

@@ -237,10 +237,7 @@ class ConversationWorld:
         self._heard_at, self._waits_in = time.monotonic(), turn
 
     def _message_step(self, turn: int) -> steps.MessageStep:
-        actions: list[steps.Action] = []
-        if self.config.topic_changes:  # Ji et al. 2022, Fig. 5
-            now = t("What are you talking about now?")
-            actions.append(steps.Action(action_id=asking.TOPIC_ACTION, label=t("Change the topic"), text_label=now))
+        actions = [asking.topic_action()] if self.config.topic_changes else []
         if self.config.verdict and self.rated_turns >= self.config.turns:
             actions += asking.verdict_actions(self.config)
         elif self.config.rater_ends and not self.config.verdict:

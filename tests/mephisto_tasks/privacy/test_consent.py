@@ -197,7 +197,7 @@ async def test_on_mturk_it_is_asked_after_the_hit_was_accepted(
         async with on_mturk_beside(data_dir, text, dialogues=2) as run:
             await eventually(lambda: len(open_hits(mturk)) == 2)
             declining = Turker(run, mturk, NO)
-            declining.client._agrees = False
+            declining.client.agrees = False
             async with declining:
                 assert declining.client.details["screen"] == "consent"
             assert bytes_with(data_dir, NO) == []

@@ -55,7 +55,8 @@ def test_every_call_of_the_page_is_collected() -> None:
 
 
 def test_every_longer_phrase_is_said() -> None:
-    """Guards against texts that are translated for nobody: each name in a ``phrases.yaml`` is used in its folder."""
+    """Guards against texts that are translated for nobody: each name in a ``phrases.yaml`` is used in its folder (numbers
+    in words are taken by their numbers)."""
     package = ROOT / "mephisto_tasks"
     files = sorted([*package.glob("*/phrases.yaml"), *package.glob("crowds/*/phrases.yaml")])
     assert files
@@ -65,7 +66,7 @@ def test_every_longer_phrase_is_said() -> None:
         ]  # folders with phrases of their own
         mine = [path for path in file.parent.rglob("*.py") if not set(below) & set(path.parents)]
         used = re.findall(r'PHRASES\["(\w+)"\]', "".join(path.read_text("utf-8") for path in mine))
-        assert set(used) == set(read_yaml(file)), file
+        assert set(used) == {name for name in read_yaml(file) if not isinstance(name, int)}, file
 
 
 def test_every_problem_is_worded_and_every_wording_is_for_one() -> None:

@@ -65,8 +65,8 @@ def demo(
     who = "You are the rater. A link to open in your browser will appear in a few seconds."
     if raters is not None:
         who = f"{counted(raters, 'simulated rater')} will do all the work, and you will get the report."
-    click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     _check_at_once(entry, models, port, chosen)
+    click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
     what = f"{task}-{metric}" if metric else task
     task_name = f"demo-{what.replace('_', '-')}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"

@@ -116,11 +116,12 @@ def check_models(entry: Technique, chosen: Sequence[str], named: Sequence[str] =
     for word in (*of_its_own, *chosen):
         name, _, typed[name.removeprefix(BLUEPRINT)] = word.partition("=")
     names = [*named, *map(str, values_of(typed["models"]) if typed.get("models", "").startswith("[") else ())]
-    if not names or entry.engine != "live":  # others' models may speak in dialogues that are finished
+    if not (names or typed.get("zoo_files", "").startswith("[")):
         return []
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 
     zoo = load_zoo(more=map(str, values_of(typed.get("zoo_files", "[]"))))
+    names = names if entry.engine == "live" else []  # others' models may speak in dialogues that are finished
     return resolve([name for name in names if name in zoo or of_file is not None or "conf" not in typed], zoo)
 
 
@@ -154,8 +155,7 @@ class ShortConf(NamedTuple):
 
 
 def read_short_conf(conf: str, task: str = "") -> ShortConf | None:
-    """The settings of a file; None for the name of a conf, and a file of Hydra's. Raises ConfigError: it cannot be read,
-    or is a study of another technique than ``task``."""
+    """The settings of a study of ``task``; None for the name of a conf, and a file of Hydra's. Raises ConfigError."""
     path = Path(conf).expanduser()
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         return None

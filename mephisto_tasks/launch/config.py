@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 import pydantic
@@ -39,7 +40,6 @@ from parlai_humaneval._util.data_files import not_yaml, read_yaml
 from parlai_humaneval._util.errors import choose_from, misspelt
 from parlai_humaneval.dialogues import PACKAGED
 from parlai_humaneval.i18n.translate import offered, worded
-from parlai_humaneval.materials.consent import load_consent
 from parlai_humaneval.techniques.questions import pair_question
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -224,7 +224,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     except ConfigError as error:
         if error.try_:
             raise
-        setting = f" {error.where}" if error.where else ""
+        setting = f" {error.where}" if f"{ROOT}provider.{error.where}" in known else ""
         raise ConfigError(error, try_=f"see `parlai-humaneval launch {task} --list-settings{setting}`") from error
     return composed
 
@@ -289,8 +289,10 @@ def check_first(task: str, conf: str, overrides: Sequence[str], takes: Takes | N
         entry.question(metric)
     folder = str(blueprint.get("languages_dir") or "")
     offered(str(blueprint.get("language", "en")), Path(folder).expanduser() if folder else None)
-    if file := blueprint.get("consent_file"):
-        load_consent(Path(str(file)).expanduser())
+    for name, reader in read_yaml(Path(__file__).with_name("readers.yaml")).items():
+        if (file := OmegaConf.select(typed, BLUEPRINT + name)) not in (None, "", PACKAGED):
+            resolve_name(reader)(Path(str(file)).expanduser())
+    _registered(task, overrides)
     is_here = {"server=here"}.issuperset(override for override in full if name_of(override) == "server")
     is_plain = is_here and (conf if of_file is None else of_file.conf) == PLAIN_CONF and not _wants_embedded(overrides)
     if takes and is_plain and not any("${" in one or one.startswith(("~", BLUEPRINT + "prereg")) for one in full):

@@ -140,6 +140,8 @@ LATER = (
         ["launch", "pw_turn", "port=65536"],
         ["launch", "pw_turn", "port={taken}"],
         ["launch", "pw_turn", "consent_file=setup.py"],
+        ["launch", "pw_turn", "zoo_files=[study.yaml]"],
+        ["launch", "pw_turn", "onboarding_file=setup.py"],
         ["launch", "study.yaml"],
         ["launch", "study.yaml", "models=[eliza,retrieval]", "zoo_files=[]", "turns=many"],
         ["pilot", "pw_turn", "trns=4"],
@@ -160,6 +162,15 @@ def test_wrong_settings_are_told_before_models_could_be_loaded(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         typed = [word.format(taken=taken.getsockname()[1]) for word in words]
         assert imported([(typed, ("torch", "parlai", "mephisto", "numpy", *LATER))], "fails") == [[]]
+
+
+@pytest.mark.parametrize("setting", ["persona_file", "openers", "replies.disclosures_file", "prereg"])
+def test_files_of_settings_are_read_before_models_could_be_loaded(setting: str) -> None:
+    """Guards whoever names a wrong file, which is told before all that takes seconds to load."""
+    command = (
+        ["launch", "pw_turn", f"{setting}={__file__}"] if setting != "openers" else ["launch", "pw_turn", "openers=/"]
+    )
+    assert imported([(command, ("torch", "parlai", "mephisto", "aiohttp"))], "fails") == [[]]
 
 
 def test_the_names_of_confs_wait_for_no_library() -> None:

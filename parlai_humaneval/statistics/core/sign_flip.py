@@ -61,7 +61,8 @@ def _p_of_each(deviations: Sequence[Floats]) -> list[float]:
     sizes, times = np.zeros((2, len(kinds), max(len(of) for _, of in kinds)))
     for row, (size, of) in enumerate(kinds):
         sizes[row, : len(of)], times[row, : len(of)] = size, of
-    return _p_values(sizes, times, np.abs([d.sum() for d in deviations])).tolist()
+    p_values: list[float] = _p_values(sizes, times, np.abs([d.sum() for d in deviations])).tolist()
+    return p_values
 
 
 def _p_values(sizes: Floats, times: Floats, reached: Floats) -> Floats:
@@ -227,7 +228,8 @@ def keep_tests(asked: Iterable[tuple[Floats, Floats, float]], level: float) -> N
     """Compute many tests at once, which costs a fraction of what they cost one by one: each of ``parts``, ``weights`` and
     how far the estimate is above the hypothesis. :func:`sign_flip_interval` and :func:`sign_flip_p_value` have them at
     hand."""
-    wanted, tested = {}, {}
+    wanted: dict[tuple[bytes, bytes, float], tuple[Floats, Floats]] = {}
+    tested: dict[bytes, Floats] = {}
     for psi, w, gap in asked:
         if len(psi) > EXACT_CLUSTERS:
             wanted[psi.tobytes(), w.tobytes(), level] = psi, w
@@ -248,7 +250,7 @@ def keep_tests(asked: Iterable[tuple[Floats, Floats, float]], level: float) -> N
 def _kinds(parts: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """Clusters with the same part and weight once, and how many there are of each."""
     kinds, times = np.unique(parts + 1j * weights, return_counts=True)
-    return kinds.real, kinds.imag, times
+    return kinds.real, kinds.imag, times.astype(np.float64)
 
 
 def _reaches(asked: Sequence[tuple[Floats, Floats, Floats]], alpha: float) -> list[tuple[float, float]]:

@@ -217,10 +217,8 @@ def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"],
         drawing.set_layout_engine("none")
         out, no_metadata = BytesIO(), dict.fromkeys(_NO_METADATA[file_format])
         # Not by savefig, which draws the whole figure once for nothing before.
-        if file_format == "svg":
-            FigureCanvasSVG(drawing).print_svg(out, metadata=no_metadata)
-        else:
-            FigureCanvasPdf(drawing).print_pdf(out, metadata=no_metadata)
+        canvas: Any = FigureCanvasSVG(drawing) if file_format == "svg" else FigureCanvasPdf(drawing)
+        (canvas.print_svg if file_format == "svg" else canvas.print_pdf)(out, metadata=no_metadata)
     return out.getvalue()
 
 

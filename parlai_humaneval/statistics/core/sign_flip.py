@@ -30,7 +30,7 @@ _NODES, _OF_POSSIBLE = 28, 0.9
 """Tails of many sums of the same clusters are a polynomial through so many, up to such a part of what is possible."""
 _ANGLES = (2 * np.arange(_NODES) + 1) * np.pi / (2 * _NODES)
 _AT, _SIGNED = (1 - np.cos(_ANGLES)) / 2, np.sin(_ANGLES) * (1 - 2 * (np.arange(_NODES) % 2))
-_KEPT_TESTS, _TESTS_AT_ONCE, _ROWS_AT_ONCE, _SECANTS = 4_096, 1_024, 64, 8
+_KEPT_TESTS, _TESTS_AT_ONCE, _ROWS_AT_ONCE, _SECANTS = 8_192, 1_024, 64, 8
 _CELLS_AT_ONCE = 4_000_000
 
 
@@ -61,7 +61,8 @@ def _p_of_each(deviations: Sequence[Floats]) -> list[float]:
     sizes, times = np.zeros((2, len(kinds), max(len(of) for _, of in kinds)))
     for row, (size, of) in enumerate(kinds):
         sizes[row, : len(of)], times[row, : len(of)] = size, of
-    return _p_values(sizes, times, np.abs([d.sum() for d in deviations])).tolist()
+    p_values: list[float] = _p_values(sizes, times, np.abs([d.sum() for d in deviations])).tolist()
+    return p_values
 
 
 def _p_values(sizes: Floats, times: Floats, reached: Floats) -> Floats:
@@ -204,24 +205,37 @@ def sign_flip_interval(
             estimate - float(np.partition(high, -kept)[-kept]),
             estimate - float(np.partition(low, kept - 1)[kept - 1]),
         )
-    known = _KEPT.get((psi.tobytes(), w.tobytes(), level))
-    ((down, up),) = [known] if known is not None else _reaches([_kinds(psi, w)], 1 - level)
-    return estimate - down, estimate + up
+    key = psi.tobytes(), w.tobytes(), level
+    known = _KEPT.get(key)
+    if known is None:
+        _forget()
+        (known,) = _reaches([_kinds(psi, w)], 1 - level)
+        _KEPT[key] = known
+    return estimate - known[0], estimate + known[1]
+
+
+_KEPT_P: dict[bytes, float] = {}
+_KEPT: dict[tuple[bytes, bytes, float], tuple[float, float]] = {}
+
+
+def _forget() -> None:
+    for kept in (_KEPT, _KEPT_P):
+        if len(kept) > _KEPT_TESTS:
+            kept.clear()
 
 
 def keep_tests(asked: Iterable[tuple[Floats, Floats, float]], level: float) -> None:
     """Compute many tests at once, which costs a fraction of what they cost one by one: each of ``parts``, ``weights`` and
     how far the estimate is above the hypothesis. :func:`sign_flip_interval` and :func:`sign_flip_p_value` have them at
     hand."""
-    wanted, tested = {}, {}
+    wanted: dict[tuple[bytes, bytes, float], tuple[Floats, Floats]] = {}
+    tested: dict[bytes, Floats] = {}
     for psi, w, gap in asked:
         if len(psi) > EXACT_CLUSTERS:
             wanted[psi.tobytes(), w.tobytes(), level] = psi, w
             deviations = psi + gap * w
             tested[deviations.tobytes()] = deviations
-    if max(len(_KEPT), len(_KEPT_P)) > _KEPT_TESTS:
-        _KEPT.clear()
-        _KEPT_P.clear()
+    _forget()
     kinds = {key: _kinds(*of) for key, of in wanted.items() if key not in _KEPT}
     keys = sorted(kinds, key=lambda key: len(kinds[key][2]))
     for start in range(0, len(keys), _TESTS_AT_ONCE):
@@ -233,14 +247,10 @@ def keep_tests(asked: Iterable[tuple[Floats, Floats, float]], level: float) -> N
         _KEPT_P.update(zip(of, _p_of_each([tested[key] for key in of]), strict=True))
 
 
-_KEPT_P: dict[bytes, float] = {}
-_KEPT: dict[tuple[bytes, bytes, float], tuple[float, float]] = {}
-
-
 def _kinds(parts: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """Clusters with the same part and weight once, and how many there are of each."""
     kinds, times = np.unique(parts + 1j * weights, return_counts=True)
-    return kinds.real, kinds.imag, times
+    return kinds.real, kinds.imag, times.astype(np.float64)
 
 
 def _reaches(asked: Sequence[tuple[Floats, Floats, Floats]], alpha: float) -> list[tuple[float, float]]:

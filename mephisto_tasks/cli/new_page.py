@@ -91,7 +91,7 @@ class Preview:
         with listen(LOCAL, 0) as listener:
             settings |= {"task_name": "preview", "port": listener.getsockname()[1], "frame_sites": [site], "conf": conf}
         if settings.get(PRACTICE, yaml.safe_load(known[PRACTICE].default)) is not None:
-            settings[PRACTICE] = ""  # what raters will read; the practice itself would stand before the task
+            settings[PRACTICE] = ""  # what raters will read; the practice itself would precede the task
         settings |= {"embedded": True} if new_study.speaking(entry.name) else {}
         settings |= {entry.amount: 200} if entry.amount.endswith("_per_group") and "stop" not in settings else {}
         return yaml.safe_dump({"technique": entry.name, **settings}, allow_unicode=True, sort_keys=False)

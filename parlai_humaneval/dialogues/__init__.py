@@ -1,3 +1,3 @@
 """Finished dialogues, and the readers of their files."""
 
-PACKAGED = "packaged"  # An entry that stands for the samples of this project
+PACKAGED = "packaged"  # the entry for the samples of this project

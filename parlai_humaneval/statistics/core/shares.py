@@ -190,7 +190,7 @@ class ClusteredRate:
         a, b = (np.outer(side, strengths)[..., None] for side in (rates, 1 - rates))
         sides = ((1, a, self.successes), (1, b, failures), (-1, strengths[:, None], self.trials))
         if self.trials.max() < _FEW_ANSWERS * len(self.times) and not (self.successes % 1).any():
-            # Of whole numbers a quotient of gamma functions is a product: each answer has a factor of its own.
+            # A quotient of gamma functions of whole numbers is a product, with one factor for each answer.
             parts = [sign * np.log(of + np.arange(n.max())) @ self._more_than(n) for sign, of, n in sides]
         else:
             parts = [sign * (gammaln(of + n) - gammaln(of)) @ self.times for sign, of, n in sides]

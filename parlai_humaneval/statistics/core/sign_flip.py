@@ -90,7 +90,7 @@ def _tails(sizes: Floats, times: Floats, reached: Floats) -> Floats:
     counts = np.minimum((times * is_large).sum(axis=1), _LARGE_CLUSTERS).astype(int)
     for count in set(counts.tolist()):
         of = counts == count
-        # Of each kind, as many as are not among the large ones.
+        # The number of each kind that is not among the large ones.
         others = np.minimum(np.maximum(up_to[of] - count, 0.0), times[of])
         goal = reached[of, None]
         large = (up_to[of, None] > np.arange(count)[:, None]).argmax(axis=2)
@@ -293,7 +293,7 @@ def _roots(rejects: Callable[[Ints, Floats], Floats], start: Floats, at_0: float
     """The distances, row by row, at which ``rejects`` turns from below 0 to above, first sought around ``start``."""
     found, tried = np.full(len(start), np.nan), np.full((_SECANTS, 2, len(start)), np.nan)
     before, at_before, here, rows = np.zeros(len(start)), np.full(len(start), at_0), start.copy(), np.arange(len(start))
-    # By secants, as it is nearly a line.
+    # Secants suffice because the function is nearly a line.
     for distance, value in tried:
         at_here = rejects(rows, here[rows])
         distance[rows], value[rows] = here[rows], at_here

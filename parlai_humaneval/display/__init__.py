@@ -1,7 +1,5 @@
 """How replies look on a rater's page, and which are not shown: here, the settings."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator

@@ -16,7 +16,7 @@ from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.locks import image_store
-from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
+from mephisto_tasks.storage.results import ResultsError, raters_of_dialogues, read_dialogues
 from parlai_humaneval._util.terminal import counting, say
 from parlai_humaneval.allocation import pairing
 from parlai_humaneval.allocation.groups import Cell, Item
@@ -31,6 +31,9 @@ from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.schema.records import DialogueRecord
 
 SELF_CHATS = "self_chats"  # folder, in the data directory, of the dialogues that models hold before a launch
+COLLECT_FIRST = (
+    "collect dialogues with task_name={task} first, or judge others; for samples, use 'dialogues=[packaged]'"
+)
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,10 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
 
 
 def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
-    complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
+    try:
+        complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
+    except ResultsError as error:
+        raise ConfigError(error, where="dialogues", try_=COLLECT_FIRST.format(task=task)) from error
     if not complete:
         raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
     return complete

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from mephisto_tasks.session.study import Study
 
 
-_MOST = 24  # letters of a default in the list; a single setting shows all of it
-
-
 def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
     """Print all settings of a task, those named, or those of a place; ``conf=NAME``: whose defaults. Raises ConfigError."""
     from mephisto_tasks.crowds.registry import crowds
@@ -68,7 +65,7 @@ def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
     else:
         out = options.console()
         for topic, group in groupby(shown, key=lambda setting: setting.topic):
-            settings = [(setting, on_one_line(setting.default, _MOST)) for setting in group]
+            settings = [(setting, on_one_line(setting.default, 24)) for setting in group]  # a single setting shows all
             columns = zip(*((each.name, text) for each, text in settings), strict=True)
             longest_name, longest_default = (max(map(len, column)) for column in columns)
             out.print(f"\n[bold]{topic}[/bold]")

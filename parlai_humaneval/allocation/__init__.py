@@ -1,7 +1,5 @@
 """Chooses what each rater rates next."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Pairing = Literal["auto", "same_start", "any", "given"]

@@ -1,7 +1,5 @@
 """The parts of a reply that a rater may see, and here the settings for them."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator

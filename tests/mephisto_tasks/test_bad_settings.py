@@ -113,7 +113,7 @@ def test_a_setting_that_cannot_be_read_is_shown_with_what_to_do(setting: str) ->
 def test_a_data_directory_that_cannot_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.touch()
-    done = CliRunner().invoke(launch, ["pw_turn"], env={"PARLAI_HUMANEVAL_DATA_DIR": str(file)})
+    done = CliRunner().invoke(launch, ["pw_turn", "port=0"], env={"PARLAI_HUMANEVAL_DATA_DIR": str(file)})
     assert done.exit_code == 1
     assert f"{file} cannot be made (a file of that name is in the way)" in " ".join(done.output.split())
     assert "--data-dir" in done.output

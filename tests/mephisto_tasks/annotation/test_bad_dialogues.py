@@ -167,6 +167,11 @@ def test_an_unknown_model_has_nothing_to_say(tmp_path: Path, task: str) -> None:
         ("spot_the_bot", ["human_dialogues=[pakaged]"], "pakaged"),
         ("third_party", ["dialogues=[x]"], "show=replay needs dialogues that were rated"),
         ("third_party", ["dialogues=[{task: nothing}]"], "there is no Mephisto database in"),
+        (
+            "pw_dialog",
+            ["dialogues=[{task: nothing}]"],
+            "collect dialogues with task_name=nothing first, or judge others",
+        ),
         ("third_party", ["dialogues=[{tsak: nothing}]"], "show=replay needs dialogues that were rated"),
         ("pw_dialog", ["dialogues=[{fiel: a.jsonl}]"], "fiel"),
         ("pw_dialog", ["dialogues=[3]"], "3"),

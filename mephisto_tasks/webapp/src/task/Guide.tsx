@@ -82,7 +82,7 @@ export function Guided({ lines, keptUnder, kind, stepKey, children }: GuidedProp
 }
 
 /** Where the sentence of a part stands. Once one was led on, or it is `over`, its place stays empty, so that nothing jumps. */
-export function Guide({ at, over = false }: { at: string; over?: boolean }) {
+export function Guide({ at, over }: { at: string; over?: boolean | undefined }) {
   const { textAt, now, enter } = useContext(Context);
   const text = textAt(at);
   const leads = text !== null && !over;
@@ -95,7 +95,7 @@ export function Guide({ at, over = false }: { at: string; over?: boolean }) {
 }
 
 /** The same for the form of the current step, whatever it asks. */
-export function FormGuide({ over }: { over: boolean }) {
+export function FormGuide({ over }: { over: boolean | undefined }) {
   const { form } = useContext(Context);
   return form === null ? null : <Guide at={form} over={over} />;
 }

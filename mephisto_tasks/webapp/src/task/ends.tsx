@@ -61,7 +61,7 @@ export function Unread({ end }: { end: HTMLElement }) {
   const words = useRef<HTMLParagraphElement>(null);
   useEffect(() => onceSettled(() => words.current?.scrollIntoView({ block: "nearest" })), [end]);
   return createPortal(
-    <p role="alert" ref={words} className={`info strong ${styles.held}`}>
+    <p role="alert" ref={words} className={`box info strong ${styles.held}`}>
       {t("{name}: the end was not on your screen yet. Please read it, then continue.", { name: end.dataset.end ?? "" })}
     </p>,
     end.closest("section") ?? end,

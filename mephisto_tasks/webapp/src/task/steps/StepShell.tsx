@@ -111,7 +111,7 @@ export interface StepShellProps {
 const NOTHING: RefObject<null> = { current: null };
 
 /** The form around a step. The page itself says what is missing, and where. */
-export function StepShell({ shell, labelledBy, label, look, first, chosen = false, children }: StepShellProps) {
+export function StepShell({ shell, labelledBy, label, look, first, chosen, children }: StepShellProps) {
   const form = useRef<HTMLFormElement>(null);
   useFocusOnArrival(first === undefined ? NOTHING : hasKeyboard() ? first : form);
   return (

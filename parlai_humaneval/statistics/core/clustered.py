@@ -278,7 +278,7 @@ def keep_tests(observed: Iterable[Clusters], null: float, level: float) -> None:
 
 
 def keep_shares(sums: Iterable[ClusterSums], level: float) -> None:
-    """The same of shares, which :func:`clustered_share` tests against one half."""
+    """Test many shares against one half at once, so that :func:`clustered_share` has the tests at hand."""
     keep_tests((each.observed for each in sums if each.total), 0.5, level)
 
 

@@ -30,7 +30,7 @@ _NODES, _OF_POSSIBLE = 28, 0.9
 """Tails of many sums of the same clusters are a polynomial through so many, up to such a part of what is possible."""
 _ANGLES = (2 * np.arange(_NODES) + 1) * np.pi / (2 * _NODES)
 _AT, _SIGNED = (1 - np.cos(_ANGLES)) / 2, np.sin(_ANGLES) * (1 - 2 * (np.arange(_NODES) % 2))
-_KEPT_TESTS, _TESTS_AT_ONCE, _ROWS_AT_ONCE, _SECANTS = 8_192, 1_024, 64, 8
+_KEPT_TESTS, _TESTS_AT_ONCE, _ROWS_AT_ONCE, _KINDS_AT_ONCE, _SECANTS = 8_192, 256, 64, 8_192, 8
 _CELLS_AT_ONCE = 4_000_000
 
 
@@ -68,6 +68,12 @@ def _p_of_each(deviations: Sequence[Floats]) -> list[float]:
 def _p_values(sizes: Floats, times: Floats, reached: Floats) -> Floats:
     """Row by row, of many clusters: ``times`` of them have each of ``sizes``, and ``reached`` is their sum, both without
     signs."""
+    at_once = max(1, min(_ROWS_AT_ONCE, _KINDS_AT_ONCE // max(1, sizes.shape[1])))
+    if len(sizes) > at_once:
+        parts = [slice(start, start + at_once) for start in range(0, len(sizes), at_once)]
+        there = [times[part].any(axis=0) for part in parts]
+        some = zip(parts, there, strict=True)
+        return np.concatenate([_p_values(sizes[of][:, any_], times[of][:, any_], reached[of]) for of, any_ in some])
     total = (times * sizes).sum(axis=1)
     sizes = np.where(sizes > _SMALL * total[:, None], sizes, 0.0) / np.maximum(total, 1e-300)[:, None]
     least = 2.0 ** (1 - (times * (sizes > 0)).sum(axis=1))
@@ -272,13 +278,8 @@ def _reach(parts: Floats, weights: Floats, times: Floats, alpha: float) -> Float
 
     def rejects(rows: Ints, distances: Floats) -> Floats:
         """Above 0 where the hypothesis is rejected; on the scale of z, on which it is nearly a line."""
-        p_values = []
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            some, at = rows[start : start + _ROWS_AT_ONCE], distances[start : start + _ROWS_AT_ONCE]
-            there = times[some].any(axis=0)
-            of, sizes = times[some][:, there], np.abs(parts[some][:, there] - at[:, None] * weights[some][:, there])
-            p_values.append(_p_values(sizes, of, at))
-        return np.asarray(beyond - ndtri(np.concatenate([np.zeros(0), *p_values]) / 2))
+        sizes = np.abs(parts[rows] - distances[:, None] * weights[rows])
+        return np.asarray(beyond - ndtri(_p_values(sizes, times[rows], distances) / 2))
 
     # First sought where the sum of deviations would be so many standard deviations if it were normal.
     square, lean, squares = beyond**2, (times * parts * weights).sum(axis=1), (times * parts**2).sum(axis=1)

@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 96_646
+LINES = 96_648
 FILES = 410
 LONGEST = 600
 """Lines of a file, which has one idea."""

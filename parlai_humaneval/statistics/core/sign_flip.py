@@ -323,7 +323,9 @@ def _roots(rejects: Callable[[Ints, Floats], Floats], start: Floats, at_0: float
 
 
 def _roots_between(rejects: Callable[[Ints, Floats], Floats], rows: Ints, before: Floats, here: Floats) -> Floats:
-    """The same by Brent's method: where the p-value jumps each halving gains one bit."""
+    """The same by Brent's method, of many rows at once, which SciPy can only from version 1.15 on.
+
+    Where the p-value jumps, each halving gains one bit."""
     found, left, tolerance = np.empty(len(rows)), np.arange(len(rows)), 5e-7 * here
     at_before, at_here = rejects(rows, before), rejects(rows, here)
     other, at_other, last, step = before, at_before, here - before, here - before

@@ -38,8 +38,6 @@ from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import techniques
 
 PACKAGED = "packaged"
-CODE_OPTIONS = ("model", "function")
-"""Options that may name a Python file of the user's."""
 
 
 def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
@@ -169,7 +167,7 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
 
 def _record(spec: ModelSpec) -> ModelRecord:
     record = ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
-    for option in CODE_OPTIONS:
+    for option in ("model", "function"):  # they may name a Python file of the user's
         with suppress(OSError, RuntimeError):  # loading the model says what is wrong
             if file := code_file(str(spec.options.get(option, "")), spec.folder or Path()):
                 record.code[option] = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -248,11 +246,9 @@ def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
 def _values(config: InteractiveConfig, conversations: int) -> dict[str, str]:
     return {
         "question": t(config.question or config.of(config.settings()[0]).question),
-        "turns": str(config.turns),
-        "max_turns": str(config.max_turns),
+        **{name: str(getattr(config, name)) for name in ("turns", "max_turns", "min_written_words")},
         "models": number_in_words(config.group_size),
         "conversations": str(conversations),
-        "min_written_words": str(config.min_written_words),
         "settings": str(len(config.settings())),
     }
 
@@ -260,17 +256,14 @@ def _values(config: InteractiveConfig, conversations: int) -> dict[str, str]:
 def _flags(config: InteractiveConfig, begun: bool, person: bool) -> Mapping[str, bool]:
     configs = [config.of(setting) for setting in config.settings()]
     return {
-        "persona": config.persona,
+        **config.model_dump(include={"persona", "rater_ends", "topic_changes", "offer_topics"}),
         "human_partner": person,
         "first_message": begun or bool(config.first_message),
-        "rater_ends": config.rater_ends,
         "one_turn": all(variant.turns == 1 for variant in configs),
         "several_conversations": config.conversations_per_unit > 1,
         "opinion": config.ask_opinion,
         "topic_free": config.topic == "free",
         "topic_icebreaker": config.topic == "icebreaker",
-        "topic_changes": config.topic_changes,
-        "offer_topics": config.offer_topics,
         "several_settings": len(configs) > 1,
         "none_allowed": any(variant.min_choices == 0 for variant in configs),
         "several_choices": any(variant.max_choices != 1 for variant in configs),

@@ -260,7 +260,7 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
 
 
 def _seen_from(folder: Path, function: str) -> str:
-    """The function by its path from ``folder``, where a launch looks for it; by its whole path if only the root is shared."""
+    """The function by its path from ``folder``, where a launch looks for it; its whole path if only the root is shared."""
     share = os.path.commonpath([folder, function]) != folder.anchor
     return os.path.relpath(function, folder) if share else function
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mephisto_tasks.chat.config import APART, InteractiveConfig
@@ -28,7 +31,9 @@ from parlai_humaneval.materials.instructions import Practice, load_practice
 from parlai_humaneval.models.backends.human import is_person
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
+from parlai_humaneval.models.zoo.files import code_file
 from parlai_humaneval.schema.events import Started
+from parlai_humaneval.schema.records import ModelRecord
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import techniques
 
@@ -46,6 +51,7 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
     specs = resolve(config.model_names(), zoo)
     specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)
     config = config.model_copy(update={"replies": settled(config.replies, specs, setup.data_dir, setup.task_name)})
+    records = {spec.name: _record(spec) for spec in specs}
     # What orders say holds from the start: a model that was retired is not loaded any more.
     asked = allocator.progress().wanted
     steered = fold(setup.orders, field_of(config, asked, None))
@@ -88,6 +94,7 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
         config=config,
         seed=seed,
         specs={spec.name: spec for spec in specs},
+        records=records,
         pool=ModelPool(
             spoken,
             timeout_s=config.model_timeout_s,
@@ -102,7 +109,7 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
         planner=planner,
         presenter=presenter,
         once_open=lambda: study.presenter.prepare([spec.name for spec in spoken]),
-        remarks=[*_changed(specs, past), *unprotected_languages(config, presenter)],
+        remarks=[*_changed(records, specs, past), *unprotected_languages(config, presenter)],
         practice=_practice(config, setup.task_config),
         draws_markdown=config.replies.appearance == "markdown",
         is_paid=setup.is_paid,
@@ -148,9 +155,9 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
                 if spec is None:
                     yield "models", f"with {model.name}", config.model_names()
                     continue
-                for name in sorted({*model.options, *spec.options}):
-                    if (before := model.options.get(name)) != (after := spec.options.get(name)):
-                        yield f"option {name} of the model {model.name}", before, after
+                differing = _options_that_differ(model, study.records[spec.name], spec.folder or Path())
+                for name, before, after in differing:
+                    yield f"option {name} of the model {model.name}", before, after
         for cell in gone(left):
             yield f"the group {cell}", "asked for", "not asked for"
 
@@ -158,22 +165,44 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
     return setup.finish(study, can_go_on, differences, what, "dialogues_per_group=…")
 
 
-def _changed(specs: Iterable[ModelSpec], past: Iterable[PastDialogue]) -> Iterator[str]:
+def _record(spec: ModelSpec) -> ModelRecord:
+    record = ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
+    for option in ("model", "function"):  # they may name a Python file of the user's
+        with suppress(OSError, RuntimeError):  # loading the model says what is wrong
+            if file := code_file(str(spec.options.get(option, "")), spec.folder or Path()):
+                record.code[option] = hashlib.sha256(file.read_bytes()).hexdigest()
+    return record
+
+
+def _options_that_differ(then: ModelRecord, now: ModelRecord, folder: Path) -> Iterator[Difference]:
+    """The same file by another path is the same, and so is a function whose file was moved."""
+    for name in sorted({*then.options, *now.options}):
+        was, is_now = str(before := then.options.get(name)), str(after := now.options.get(name))
+        moved = then.code.get(name, "") == now.code.get(name) and was.rpartition(":")[2] == is_now.rpartition(":")[2]
+        if before != after and not moved and os.path.normpath(folder / was) != os.path.normpath(folder / is_now):
+            yield name, before, after
+
+
+def _changed(
+    records: Mapping[str, ModelRecord], specs: Iterable[ModelSpec], past: Iterable[PastDialogue]
+) -> Iterator[str]:
     """A remark for each model that is not what it was when raters last answered about it."""
-    then = {name: had for one in past if one.rated_turns for name, had in one.options.items() if had}
+    then = {model.name: model for one in past if one.rated_turns for model in one.models if model.options}
     for spec in specs:
-        had, folder = then.get(spec.name, spec.options), spec.folder or Path()
-        for name in sorted({*had, *spec.options}):
-            was, now = had.get(name), spec.options.get(name)
-            if was != now and folder / str(was) != folder / str(
-                now
-            ):  # a file by its whole path, or from the zoo file's
-                yield (
-                    f"{spec.name} has changed since raters last answered about it ({name} was {in_brief(was)} and is now "
-                    f"{in_brief(now)}). The report treats all answers as about one model. To keep them apart, give the "
-                    "model another name, or begin another study: task_name=…"
-                )
-                break
+        now, folder = records[spec.name], spec.folder or Path()
+        had = then.get(spec.name, now)
+        whys = [
+            f"{name} was {in_brief(was)} and is now {in_brief(is_now)}"
+            for name, was, is_now in _options_that_differ(had, now, folder)
+        ]
+        edited = (name for name, digest in now.code.items() if had.code.get(name, digest) != digest)
+        whys += [f"the code in {code_file(str(now.options[name]), folder)} is different" for name in edited]
+        if whys:
+            yield (
+                f"{spec.name} has changed since raters last answered about it ({whys[0]}). The report treats all answers "
+                "as about one model. To keep them apart, give the model another name, or begin another study: "
+                "task_name=…"
+            )
 
 
 def _turns(config: InteractiveConfig) -> int:
@@ -217,11 +246,9 @@ def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
 def _values(config: InteractiveConfig, conversations: int) -> dict[str, str]:
     return {
         "question": t(config.question or config.of(config.settings()[0]).question),
-        "turns": str(config.turns),
-        "max_turns": str(config.max_turns),
+        **{name: str(getattr(config, name)) for name in ("turns", "max_turns", "min_written_words")},
         "models": number_in_words(config.group_size),
         "conversations": str(conversations),
-        "min_written_words": str(config.min_written_words),
         "settings": str(len(config.settings())),
     }
 
@@ -229,17 +256,14 @@ def _values(config: InteractiveConfig, conversations: int) -> dict[str, str]:
 def _flags(config: InteractiveConfig, begun: bool, person: bool) -> Mapping[str, bool]:
     configs = [config.of(setting) for setting in config.settings()]
     return {
-        "persona": config.persona,
+        **config.model_dump(include={"persona", "rater_ends", "topic_changes", "offer_topics"}),
         "human_partner": person,
         "first_message": begun or bool(config.first_message),
-        "rater_ends": config.rater_ends,
         "one_turn": all(variant.turns == 1 for variant in configs),
         "several_conversations": config.conversations_per_unit > 1,
         "opinion": config.ask_opinion,
         "topic_free": config.topic == "free",
         "topic_icebreaker": config.topic == "icebreaker",
-        "topic_changes": config.topic_changes,
-        "offer_topics": config.offer_topics,
         "several_settings": len(configs) > 1,
         "none_allowed": any(variant.min_choices == 0 for variant in configs),
         "several_choices": any(variant.max_choices != 1 for variant in configs),

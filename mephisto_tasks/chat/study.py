@@ -122,6 +122,7 @@ FIRST_REPLY_S = 20.0
 class ChatStudy(engine.Study):
     config: InteractiveConfig
     specs: dict[str, ModelSpec]
+    records: dict[str, ModelRecord]
     pool: ModelPool
     allocator: Allocator
     planner: Planner
@@ -270,10 +271,7 @@ class ChatStudy(engine.Study):
                 presenter=self.presenter,
                 images=self.images if self.config.images in ("models", "both") else None,
             ),
-            models=[
-                ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
-                for spec in (self.specs[name] for name in plan.cell.models)
-            ],
+            models=[self.records[name] for name in plan.cell.models],
             shown=self.shown,
             topics=self.topics,
             study_seed=self.seed,

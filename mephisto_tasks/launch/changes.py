@@ -96,9 +96,7 @@ def changes(before: Settings, now: Settings, groups: Sequence[GroupStatus], task
 def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) -> ConfigError:
     was, is_ = ("not set" if value in (None, "", []) else f"{value!r}" for value in (before, now))
     what = f"{short_name(_FULL + name)} is {was} in the running launch of {task_name!r} and {is_} here"
-    if name in _OF_THE_RULE:
-        return ConfigError(worded(__file__, "fixed_rule", what=what))
-    return ConfigError(worded(__file__, "fixed", what=what))
+    return ConfigError(worded(__file__, "fixed_rule" if name in _OF_THE_RULE else "fixed", what=what))
 
 
 def _kept(now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[GroupStatus]:

@@ -250,13 +250,19 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
     if not given:
         return found, "", []
     found["zoo_files"] = [*zoo_files, str(zoo_path(path))]
-    beside = f"{path.parent.resolve()}{os.sep}"  # where a launch looks for functions: the folder may be moved
+    folder = path.parent.resolve()
     models = {
-        one.name: {"options": {k: v.removeprefix(beside) if k == "function" else v for k, v in one.options.items()}}
+        one.name: {"options": {k: _seen_from(folder, v) if k == "function" else v for k, v in one.options.items()}}
         for one in given
     }
     entries = yaml.safe_dump({"models": models}, allow_unicode=True, sort_keys=False)
     return found, f"# Models of {path.name}, as `launch` finds them.\n{entries}", []
+
+
+def _seen_from(folder: Path, function: str) -> str:
+    """The function by its path from ``folder``, where a launch looks for it; its whole path if only the root is shared."""
+    share = os.path.commonpath([folder, function]) != folder.anchor
+    return os.path.relpath(function, folder) if share else function
 
 
 def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | None]:

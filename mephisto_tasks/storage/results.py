@@ -377,7 +377,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
             complete=len(held.get(record.session or record.dialogue_id, ())) >= record.conversations,
             rated_turns=len(record.complete_turns),
             cut_off=record.interrupted or (record.status == "partial" and agent.status in AT_WORK),
-            options={model.name: model.options for model in record.models},
+            models=record.models,
         )
         for agent, record in dialogues
     ]

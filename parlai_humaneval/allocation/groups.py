@@ -18,7 +18,10 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from parlai_humaneval.schema.records import ModelRecord
 
 
 @dataclass(frozen=True, order=True)
@@ -47,7 +50,7 @@ class PastDialogue:
     complete: bool
     rated_turns: int
     cut_off: bool = False  # Ended by the end of its launch: its rater may have the same cell again
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # options of each model
+    models: Sequence[ModelRecord] = ()
 
 
 @dataclass(frozen=True)

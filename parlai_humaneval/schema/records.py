@@ -131,12 +131,14 @@ class Candidate(Record):
 
 
 class ModelRecord(Record):
-    """A model as it took part: its name, ParlAI options, and where it came from."""
+    """A model as it took part: its name, ParlAI options, and where it came from. ``code``: for each option that names a
+    Python file of the user's, the SHA-256 of this file at the launch."""
 
     name: str
     options: dict[str, Any] = Field(default_factory=dict)
     description: str = ""
     source: str = ""
+    code: dict[str, str] = Field(default_factory=dict)
 
 
 class TurnAnswer(Record):

@@ -141,6 +141,35 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
     assert first_reply(bot).reply == "Why?"
 
 
+@pytest.mark.parametrize(
+    ("bot", "study", "written"), [("bots.py", "pilot/a", "../../bots.py"), ("code/bots.py", "pilot", "../code/bots.py")]
+)
+def test_a_function_outside_of_the_studys_folder_moves_with_it(
+    bot: str, study: str, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards a project that is cloned elsewhere. A launch reads the path from the YAML's folder, wherever it runs."""
+    project = tmp_path / "project"
+    for folder in (project / bot).parent, project / study, tmp_path / "elsewhere":
+        folder.mkdir(parents=True, exist_ok=True)
+    (project / bot).write_text("def reply(history):\n    return 'Why?'\n", encoding="utf-8")
+    monkeypatch.chdir(project)
+    path = Path(study) / "study.yaml"
+    write_study(draft(Choices(settings={"models": ["eliza", bot]}), path), path)
+    project.rename(tmp_path / "moved")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    files = launched(tmp_path / "moved" / path)["zoo_files"]
+    assert load_zoo(more=files)["bots"].options["function"] == f"{written}:reply"
+    assert first_reply("bots", files).reply == "Why?"
+
+
+def test_a_function_with_no_folder_in_common_keeps_its_whole_path(tmp_path: Path) -> None:
+    """Guards a study that is moved away from a function of the machine; a path through the root would not reach it."""
+    bot = tmp_path / "bots.py"
+    bot.write_text("def reply(history):\n    return 'Why?'\n", encoding="utf-8")
+    made = draft(Choices(settings={"models": ["eliza", str(bot)]}), Path("/nowhere/study.yaml"))
+    assert f"function: {bot}:reply\n" in made.zoo
+
+
 def test_a_function_that_was_mended_is_asked_again(tmp_path: Path) -> None:
     """Guards whoever corrects a function while the page is open."""
     bot = tmp_path / "bots.py"

@@ -31,7 +31,7 @@ from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.names import Turn
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
-from parlai_humaneval.models.zoo.files import folder_of
+from parlai_humaneval.models.zoo.files import code_file, folder_of
 
 logger = logging.getLogger(__name__)
 
@@ -157,11 +157,8 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
     if not place or not name:
         raise InvalidValue(f"{where!r} does not name a function", where="function", try_=f"write {EXAMPLES}")
     try:
-        if place.endswith(".py") or "/" in place:
-            module = _from_file(folder / Path(place).expanduser())
-        else:
-            beside = folder / f"{place}.py"
-            module = _from_file(beside) if beside.is_file() else importlib.import_module(place)
+        file = code_file(where, folder)
+        module = importlib.import_module(place) if file is None else _from_file(file)
         function = operator.attrgetter(name)(module)
     except SystemExit as error:
         raise InvalidValue(worded(__file__, "ends_program", place=place), where="function") from error

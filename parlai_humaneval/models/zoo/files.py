@@ -41,6 +41,15 @@ def mistaken(model: str, folder: Path | None) -> list[str]:
     return [f"The agent {model} comes from {taken}, not from {beside}. Rename {beside.name}."]
 
 
+def code_file(where: str, folder: Path) -> Path | None:
+    """The file of ``file.py:function``, or of ``module:function`` if the module lies in ``folder``; otherwise None."""
+    place = where.rpartition(":")[0]
+    if place.endswith(".py") or "/" in place:
+        return folder / Path(place).expanduser()
+    beside = folder / f"{place}.py"
+    return beside if beside.is_file() else None
+
+
 def folder_of(options: Mapping[str, Any]) -> Path:
     return Path(options.get(FOLDER_OPTION) or Path.cwd())
 

@@ -121,6 +121,19 @@ def test_options_of_a_model_are_refused_in_words(tmp_path: Path, held: Held) -> 
         built(tmp_path)
 
 
+def test_a_file_of_a_model_by_another_path_changes_nothing(tmp_path: Path, held: Held) -> None:
+    """Guards interrupted dialogues against a zoo file that was written again, with paths from its folder."""
+    events = held.events
+    assert isinstance(events[0], Started)
+    models = [
+        model.model_copy(update={"options": {**model.options, "script": f"{tmp_path}/below/../{model.name}"}})
+        for model in events[0].models
+    ]
+    stored = StoredStudy(tmp_path / "data")
+    stored.add(TASK, "w", [events[0].model_copy(update={"models": models}), *events[1:4]], held.plan)
+    assert len(built(tmp_path).left) == 1
+
+
 @pytest.mark.parametrize(
     "changed",
     [

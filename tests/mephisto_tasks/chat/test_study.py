@@ -24,6 +24,8 @@ from parlai_humaneval.schema.events import Started
 from parlai_humaneval.schema.records import ModelRecord
 
 CELL = Cell(models=("alpha", "beta"), metric="preference")
+CALLABLE = "parlai_humaneval.agents.callable:CallableAgent"
+REPLIES = "def curious(history):\n    return 'Why?'\n"
 
 
 def study(folder: Path, seed: int, **chosen: Any) -> ChatStudy:
@@ -106,20 +108,52 @@ def test_a_launch_says_in_which_languages_blinding_knows_no_phrases(tmp_path: Pa
     assert not study(tmp_path, 5).remarks
 
 
-def test_a_launch_says_that_a_model_is_not_the_one_of_the_earlier_answers(tmp_path: Path) -> None:
-    """Guards a report that pools two functions under one name. The same file by another path is the same model."""
-    zoo = tmp_path / "zoo.yaml"
-    model = "parlai_humaneval.agents.callable:CallableAgent"
-    earlier = ModelRecord(name="alpha", options={"model": model, "function": f"{tmp_path}/bots.py:curious"})
+def zoo_of(folder: Path, function: str, code: str | None = None) -> Path:
+    """A zoo file in which alpha and beta are that function; ``code``: of the file next to it."""
+    folder.mkdir(exist_ok=True)
+    if code is not None:
+        (folder / "bots.py").write_text(code, encoding="utf-8")
+    options = {"model": CALLABLE, "function": function}
+    zoo = folder / "zoo.yaml"
+    zoo.write_text(json.dumps({"models": {name: {"options": options} for name in ("alpha", "beta")}}))
+    return zoo
+
+
+def answer_about(folder: Path, *models: ModelRecord) -> None:
     began, *rest = choices("d1", [[1]])
     assert isinstance(began, Started)
-    began = began.model_copy(update={"models": [earlier, ModelRecord(name="beta")]})
-    StoredStudy(tmp_path).add("study", "w1", [began, *rest])
-    for function, remarks in (("bots.py:curious", 0), ("bots.py:warm", 1)):
-        options = {"model": model, "function": function}
-        zoo.write_text(json.dumps({"models": {name: {"options": options} for name in ("alpha", "beta")}}))
-        made = study(tmp_path, 5, models=["alpha", "beta"], zoo_files=[str(zoo)])
-        assert len(made.remarks) == remarks
-    (remark,) = made.remarks
+    StoredStudy(folder).add("study", "w1", [began.model_copy(update={"models": list(models)}), *rest])
+
+
+def remarks_of(folder: Path, zoo: Path) -> list[str]:
+    return study(folder, 5, models=["alpha", "beta"], zoo_files=[str(zoo)]).remarks
+
+
+def test_a_launch_says_that_a_model_is_not_the_one_of_the_earlier_answers(tmp_path: Path) -> None:
+    """Guards a report that pools two functions under one name. The same file by another path is the same model.
+    Records of earlier versions do not have digests."""
+    function = f"{tmp_path}/bots.py:curious"
+    answer_about(
+        tmp_path, ModelRecord(name="alpha", options={"model": CALLABLE, "function": function}), ModelRecord(name="beta")
+    )
+    inside = tmp_path / "inside"
+    for folder, same in ((tmp_path, "bots.py:curious"), (inside, "../bots.py:curious")):
+        assert remarks_of(tmp_path, zoo_of(folder, same, REPLIES)) == []
+    (remark,) = remarks_of(tmp_path, zoo_of(tmp_path, "bots.py:warm"))
     assert remark.startswith("alpha has changed since raters last answered about it (function was '/")
     assert "bots.py:curious' and is now 'bots.py:warm')" in remark
+
+
+@pytest.mark.parametrize("function", ["bots.py:curious", "bots:curious"])
+def test_a_launch_says_that_the_code_of_a_model_is_different(function: str, tmp_path: Path) -> None:
+    """Guards a report that pools the functions of two folders, or of a file before and after its editing, which have the
+    same name. A folder may be moved."""
+    made = study(tmp_path, 5, models=["alpha", "beta"], zoo_files=[str(zoo_of(tmp_path / "a", function, REPLIES))])
+    answer_about(tmp_path, *made.records.values())
+    assert remarks_of(tmp_path, zoo_of(tmp_path / "moved", function, REPLIES)) == []
+    assert remarks_of(tmp_path, zoo_of(tmp_path / "moved", f"{tmp_path}/a/bots.py:curious")) == [], "by its whole path"
+    for other in ("b", "a"):
+        edited = zoo_of(tmp_path / other, function, f"{REPLIES}# edited\n")
+        remarks = remarks_of(tmp_path, edited)
+        assert [remark.split()[0] for remark in remarks] == ["alpha", "beta"]
+        assert f"(the code in {edited.parent}/bots.py is different)" in remarks[0]

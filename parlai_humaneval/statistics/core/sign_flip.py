@@ -322,36 +322,14 @@ def _roots(rejects: Callable[[Ints, Floats], Floats], start: Floats, at_0: float
     return found
 
 
-def _roots_between(rejects: Callable[[Ints, Floats], Floats], rows: Ints, before: Floats, here: Floats) -> Floats:
-    """The same by Brent's method, of many rows at once, which SciPy can only from version 1.15 on.
-
-    Where the p-value jumps, each halving gains one bit."""
-    found, left, tolerance = np.empty(len(rows)), np.arange(len(rows)), 5e-7 * here
-    at_before, at_here = rejects(rows, before), rejects(rows, here)
-    other, at_other, last, step = before, at_before, here - before, here - before
-    while left.size:
-        turned = (at_before < 0) != (at_here < 0)
-        other, at_other = np.where(turned, (before, at_before), (other, at_other))
-        last, step = np.where(turned, here - before, (last, step))
-        worse = np.abs(at_other) < np.abs(at_here)
-        before, here, other = np.where(worse, (here, other, here), (before, here, other))
-        at_before, at_here, at_other = np.where(worse, (at_here, at_other, at_here), (at_before, at_here, at_other))
-        least, half = (tolerance + 5e-7 * np.abs(here)) / 2, (other - here) / 2
-        done = (at_here == 0) | (np.abs(half) < least)
-        found[left[done]] = here[done]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope, to_other = (at_before - at_here) / (before - here), (at_other - at_here) / (other - here)
-            bent = (at_other * to_other - at_before * slope) / (to_other * slope * (at_other - at_before))
-            tried = -at_here * np.where(before == other, 1 / slope, bent)
-        good = (np.abs(last) > least) & (np.abs(at_here) < np.abs(at_before))
-        good &= 2 * np.abs(tried) < np.minimum(np.abs(last), 3 * np.abs(half) - least)
-        last, step = np.where(good, step, half), np.where(good, tried, half)
-        ahead = here + np.where(np.abs(step) > least, step, np.copysign(least, half))
-        before, at_before, here = here, at_here, ahead
-        going = (left, tolerance, before, at_before, here, other, at_other, last, step)
-        left, tolerance, before, at_before, here, other, at_other, last, step = (of[~done] for of in going)
-        at_here = rejects(rows[left], here)
-    return found
+def _roots_between(rejects: Callable[[Ints, Floats], Floats], rows: Ints, low: Floats, high: Floats) -> Floats:
+    """The same by halving: near these roots the p-value jumps, so that no line leads to them."""
+    tolerance = 5e-7 * high
+    while (of := (high - low > tolerance).nonzero()[0]).size:
+        middle = (low[of] + high[of]) / 2
+        beyond = rejects(rows[of], middle) >= 0
+        high[of[beyond]], low[of[~beyond]] = middle[beyond], middle[~beyond]
+    return high
 
 
 def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = JOINT_DRAWS) -> float:

@@ -57,7 +57,7 @@ READ_TO_THE_END = [
     *("pw_turn", "sata-sata_user", "sata-eight", "free_for_all-many", "single_model", "arena-practice-1"),
     *("third_party-choose", "third_party-rank", "pw_dialog", "third_party-verdict"),
 ]
-NOT_SEEN = "the end was not on your screen yet."
+NOT_SEEN = "you have not seen the end yet."
 LOOSE = "label[for=message], [role=group] h2, [data-question]"
 """What asks where one has read: in a low window it follows what is judged, and is out of sight until then."""
 

@@ -7,7 +7,8 @@ import styles from "./steps/Steps.module.css";
 
 /**
  * Which ends were on the screen, once all is `complete`. `hold` leads to one that never was, of all or of the number `only`, and is
- * true then; `led` is that end until all have been seen.
+ * true then; `led` is that end until all have been seen. Without `only` the end has the focus, and no choice, so that no key changes
+ * one; and a press that comes right after, as of a double click, is held, too.
  *
  * It is a courtesy: an end that one was led to counts as seen. So nobody is kept from answering, in a window of any size, by
  * keys or with a screen reader that does not scroll.
@@ -15,6 +16,7 @@ import styles from "./steps/Steps.module.css";
 export function useEnds(complete: boolean) {
   const seen = useRef(new Set<Element>());
   const [led, setLed] = useState<HTMLElement | null>(null);
+  const heldAt = useRef(0);
   const look = useCallback(() => {
     if (complete) {
       ends().filter(isInSight).forEach((end) => seen.current.add(end));
@@ -22,6 +24,9 @@ export function useEnds(complete: boolean) {
   }, [complete]);
   useLook(look);
   const hold = (only?: number) => {
+    if (only === undefined && Date.now() - heldAt.current < SAME_PRESS_MS) {
+      return true;
+    }
     look();
     const end = ends().find((one, index) => (only ?? index) === index && !seen.current.has(one));
     setLed(end ?? null);
@@ -30,12 +35,18 @@ export function useEnds(complete: boolean) {
     }
     seen.current.add(end);
     end.querySelector<HTMLElement>(FOLDED)?.click();
-    const place = end.closest<HTMLElement>("label, li") ?? end;
-    (place.querySelector("input") ?? place).focus({ preventScroll: true });
+    if (only === undefined) {
+      heldAt.current = Date.now();
+      end.tabIndex = -1;
+      end.focus({ preventScroll: true });
+    }
     return true;
   };
   return { led, hold };
 }
+
+/** So soon after a press nobody has read anything. */
+const SAME_PRESS_MS = 500;
 
 /** The button that unfolds what ends here. */
 const FOLDED = "[aria-expanded='false']";
@@ -61,8 +72,10 @@ export function Unread({ end }: { end: HTMLElement }) {
   const words = useRef<HTMLParagraphElement>(null);
   useEffect(() => onceSettled(() => words.current?.scrollIntoView({ block: "nearest" })), [end]);
   return createPortal(
-    <p role="alert" ref={words} className={`box info strong ${styles.held}`}>
-      {t("{name}: the end was not on your screen yet. Please read it, then continue.", { name: end.dataset.end ?? "" })}
+    // It may stand in a label, whose input a press would change.
+    // eslint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions -- it takes presses only to do nothing
+    <p role="alert" ref={words} className={`box warning strong ${styles.held}`} onClick={(event) => event.preventDefault()}>
+      {t("{name}: you have not seen the end yet. Please read it, then continue.", { name: end.dataset.end ?? "" })}
     </p>,
     end.closest("section") ?? end,
   );

@@ -174,7 +174,7 @@ export const STILL_SENDING_MS = 4_000;
 
 /** Says that an answer is kept and sent again when its confirmation takes long. */
 function Still() {
-  return useAfter(STILL_SENDING_MS) && <p className={`soft ${styles.hint}`}>{t("Still sending. Your answer is kept, and will be sent again automatically.")}</p>;
+  return useAfter(STILL_SENDING_MS) && <p className={`soft ${styles.hint}`}>{t("Still sending. Your answer is kept, and will be sent again.")}</p>;
 }
 
 /** What is missing; said as soon as it appears. */

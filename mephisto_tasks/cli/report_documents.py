@@ -73,7 +73,10 @@ class Wanted:
         note("report", written)
         note("aggregate", [] if self.leaderboard is None else [self.leaderboard])
         if not self.as_json:
-            (print_document if self.full else print_report_summary)(document, console())
+            if self.full:
+                print_document(document, console())
+            else:
+                print_report_summary(document, console(), has_page=self.page is not None)
         self._tell(document, written)
 
     def _write(self, document: Document, tables: Tables) -> list[Path]:

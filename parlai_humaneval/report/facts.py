@@ -16,7 +16,7 @@ import pandas as pd
 
 from parlai_humaneval._util import __version__
 from parlai_humaneval._util.arrays import Flags
-from parlai_humaneval._util.text import json_list
+from parlai_humaneval._util.text import json_list, on_one_line
 from parlai_humaneval.dialogues.messages import json_in
 from parlai_humaneval.report import document
 from parlai_humaneval.report.section import Options, Summary, say
@@ -121,12 +121,18 @@ def facts_of(
         excluded=None if task is None else task.excluded,
         flagged=_flagged(tables, options.include_partial),
         repeats=list(tables.repeats),
+        failures=_failures(tables),
         notes=[*notes, *(one.words for one in tables.cleaned)],
         seed=options.seed,
         draws=options.draws,
         level=options.level,
         versions={"parlai-humaneval": __version__, "Python": python, **VERSIONS},
     )
+
+
+def _failures(tables: Tables) -> list[str]:
+    reasons = pd.concat([frame["failure"].dropna() for frame in (tables.dialogues, tables.judgements)]).value_counts()
+    return [on_one_line(str(reason).removeprefix("models failed: "), LONGEST_FAILURE) for reason in reasons.index]
 
 
 def questions_in(tables: Tables) -> list[document.Question]:
@@ -340,6 +346,7 @@ def _list(text: str) -> Iterator[Any]:
     yield from (one for one in json_list(text) if isinstance(one, dict))
 
 
+LONGEST_FAILURE = 300
 NAMED = 20
 """As many workers are named in a line."""
 MANY_LEFT = 0.1

@@ -366,7 +366,9 @@ def test_a_remark_about_one_of_several_answers_names_it():
     """Guards “these 3 dialogues” next to “these 4 dialogues”; what holds for all answers names none of them."""
     ratings = {"technique": "", "setting": "", "metric": ""}
     few = [
-        fake_summary().model_copy(update={**ratings, "question": name, "remarks": [f"About {n} dialogues.", "Few raters."]})
+        fake_summary().model_copy(
+            update={**ratings, "question": name, "remarks": [f"About {n} dialogues.", "Few raters."]}
+        )
         for name, n in (("fluency", 3), ("warmth", 4))
     ]
     facts = build_report(example_tables()).facts

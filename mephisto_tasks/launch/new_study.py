@@ -415,16 +415,27 @@ def in_words(estimate: Estimate) -> str:
     )
 
 
-def bars(choices: Choices) -> list[Bar]:
-    """Each technique's cost for the gap, the cheapest first. Raises PlanError."""
+def fee_of(settings: Mapping[str, Any]) -> float:
+    """The site's share of the pay at the place of the settings; a usual one where nobody is paid yet."""
+    is_free = is_paid(settings) and not any(crowd.market.has_price for crowd in crowds_in(settings))
+    return 0.0 if is_free else FEE
+
+
+def bars(choices: Choices, estimate: Estimate | None = None) -> list[Bar]:
+    """Each technique's cost for the gap, the cheapest first; ``estimate``: of the study, whose cost is that of its technique,
+    if it is paid and as large as planned. Raises PlanError."""
     models = choices.settings.get("models")
     count = len(models) if isinstance(models, list) and len(models) > 1 else 2
-    question = ask(technique="pw_turn", gap=choices.gap, power=choices.power, models=count, wage=choices.wage)
-    plans, _ = compare_techniques(question)
+    asked = {"gap": choices.gap, "power": choices.power, "models": count, "wage": choices.wage}
+    plans, _ = compare_techniques(ask(technique="pw_turn", fee=fee_of(choices.settings), **asked))
+    study: dict[str, Any] = {}
+    if estimate is not None and estimate.cost and estimate.amount == estimate.planned:
+        study = {"hours": estimate.hours, "cost": estimate.cost}
     found = [
         Bar(**plan.model_dump(include={"setting", "title", "hours", "cost"}), technique=_launched(plan))
         for plan in plans
     ]
+    found = [one.model_copy(update=study if one.technique == choices.technique else {}) for one in found]
     return sorted(found, key=lambda bar: bar.cost)
 
 

@@ -241,6 +241,24 @@ def test_a_study_that_ends_when_it_is_decided_has_no_number(tmp_path: Path) -> N
     assert launched(path)["max_dialogues"] == 400
 
 
+@pytest.mark.parametrize(
+    ("name", "place"), [("direct_assessment", "link"), ("free_for_all", "link"), ("sata", "prolific")]
+)
+def test_a_technique_costs_the_same_in_the_list_as_in_the_study(name: str, place: str, tmp_path: Path) -> None:
+    """Guards a list with a site's fee next to a study without one, and one with other lengths than the study's. Other
+    techniques have the fee of the place, too."""
+    choices = Choices(technique=name, settings={"place": place})
+    found = draft(choices, tmp_path / "study.yaml").estimate
+    assert found is not None
+    drawn = {bar.technique: bar.cost for bar in bars(choices, found)}
+    assert drawn[name] == found.cost > 0
+    usual = {bar.technique: bar.cost for bar in bars(Choices())}
+    share = 1.2 if place == "link" else 1
+    assert drawn["pw_turn"] * share == pytest.approx(usual["pw_turn"], rel=0.001)
+    fewer = found.model_copy(update={"amount": 1, "cost": 1.0})
+    assert 1.0 not in {bar.cost for bar in bars(choices, fewer)}, "the list is for the gap"
+
+
 def test_every_technique_that_can_be_planned_is_drawn_the_cheapest_first() -> None:
     """Self-chats as the technique that launches them."""
     found = bars(Choices(gap=0.1))

@@ -24,7 +24,6 @@ from parlai_humaneval._util.terminal import counting
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.i18n.translate import worded
-from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
 if TYPE_CHECKING:

@@ -416,26 +416,24 @@ def in_words(estimate: Estimate) -> str:
 
 
 def fee_of(settings: Mapping[str, Any]) -> float:
-    """The site's share of the pay at the place of the settings; a usual one where nobody is paid yet."""
-    is_free = is_paid(settings) and not any(crowd.market.has_price for crowd in crowds_in(settings))
-    return 0.0 if is_free else FEE
+    """The share that the site of the settings takes; a usual one where nobody is paid."""
+    return FEE if not is_paid(settings) or any(crowd.market.has_price for crowd in crowds_in(settings)) else 0.0
 
 
 def bars(choices: Choices, estimate: Estimate | None = None) -> list[Bar]:
-    """Each technique's cost for the gap, the cheapest first; ``estimate``: of the study, whose cost is that of its technique,
-    if it is paid and as large as planned. Raises PlanError."""
+    """Each technique's cost for the gap, the cheapest first; that of the study's technique is its ``estimate``, if it is
+    paid and as large as planned. Raises PlanError."""
     models = choices.settings.get("models")
     count = len(models) if isinstance(models, list) and len(models) > 1 else 2
     asked = {"gap": choices.gap, "power": choices.power, "models": count, "wage": choices.wage}
     plans, _ = compare_techniques(ask(technique="pw_turn", fee=fee_of(choices.settings), **asked))
-    study: dict[str, Any] = {}
-    if estimate is not None and estimate.cost and estimate.amount == estimate.planned:
-        study = {"hours": estimate.hours, "cost": estimate.cost}
-    found = [
-        Bar(**plan.model_dump(include={"setting", "title", "hours", "cost"}), technique=_launched(plan))
-        for plan in plans
-    ]
-    found = [one.model_copy(update=study if one.technique == choices.technique else {}) for one in found]
+    planned = estimate is not None and estimate.cost > 0 and estimate.amount == estimate.planned
+    found = []
+    for plan in plans:
+        name = _launched(plan)
+        source = estimate if estimate is not None and planned and name == choices.technique else plan
+        words = plan.model_dump(include={"setting", "title"})
+        found.append(Bar(**words, technique=name, hours=source.hours, cost=source.cost))
     return sorted(found, key=lambda bar: bar.cost)
 
 

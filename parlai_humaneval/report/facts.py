@@ -95,6 +95,7 @@ def facts_of(
     frames = [getattr(tables, name) for name in ("dialogues", "judgements", *_MODEL_COLUMNS, "points")]
     rated = {name for frame in frames for name in unique(frame["technique"])}
     named = {name for frame in frames[:2] for name in unique(frame["task_name"])}
+    failures = pd.concat([frame["failure"].dropna() for frame in frames[:2]]).value_counts()
     settings = settings_of(tables)
     python = ".".join(map(str, sys.version_info[:3]))
     known: dict[str, document.ModelFact] = {}
@@ -121,18 +122,13 @@ def facts_of(
         excluded=None if task is None else task.excluded,
         flagged=_flagged(tables, options.include_partial),
         repeats=list(tables.repeats),
-        failures=_failures(tables),
+        failures=[on_one_line(str(text).removeprefix("models failed: "), LONGEST_FAILURE) for text in failures.index],
         notes=[*notes, *(one.words for one in tables.cleaned)],
         seed=options.seed,
         draws=options.draws,
         level=options.level,
         versions={"parlai-humaneval": __version__, "Python": python, **VERSIONS},
     )
-
-
-def _failures(tables: Tables) -> list[str]:
-    reasons = pd.concat([frame["failure"].dropna() for frame in (tables.dialogues, tables.judgements)]).value_counts()
-    return [on_one_line(str(reason).removeprefix("models failed: "), LONGEST_FAILURE) for reason in reasons.index]
 
 
 def questions_in(tables: Tables) -> list[document.Question]:

@@ -24,7 +24,6 @@ from parlai_humaneval._util.terminal import counting
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.i18n.translate import worded
-from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def demo(
     port = port if port is not None else 0 if raters else PORT
     who = "You are the rater. A link to open in your browser will appear in a few seconds."
     if raters is not None:
-        who = f"{counted(raters, 'simulated rater')} will do all the work, and you will get the report."
+        who = f"Simulated raters will do all the work, {raters} at a time, and you will get the report."
     _check_at_once(entry, models, port, chosen)
     click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
@@ -161,7 +160,7 @@ def simulate(
         model_of=run.study.shown.get, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
     )
     _, wanted = run.study.so_far()
-    what, is_decided = counted(raters, "simulated rater"), run.study.monitor is not None
+    what, is_decided = f"Simulated raters ({raters} at a time)", run.study.monitor is not None
     launches = len(stored_runs(run.data_dir, run.task_name))  # others came to each
     prefix = "sim" if launches < 2 else f"sim{launches}-"
     with counting(what, wanted, run.study.unit_words.counted, at_most=is_decided) as count_to:

@@ -164,12 +164,13 @@ class NewPage:
             known = new_study.fields(choices.technique, new_study.conf_of(choices))
             others = [one for one in new_study.settings_of_technique(choices.technique).values() if one not in known]
         try:
-            drawn = [bar.model_dump() for bar in new_study.bars(choices)]
+            drawn = [bar.model_dump() for bar in new_study.bars(choices, made.estimate)]
         except PlanError:  # the draft says why
             drawn = []
         return {
             **made.model_dump(mode="json", exclude={"choices", "zoo"}),
             "bars": drawn,
+            "fee": new_study.fee_of(choices.settings),
             "question": new_study.published_question(choices),
             "amount": technique(choices.technique).amount,
             "fields": [_field(choices.technique, one) for one in known],

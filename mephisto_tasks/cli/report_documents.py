@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,8 @@ class Wanted:
         note("report", written)
         note("aggregate", [] if self.leaderboard is None else [self.leaderboard])
         if not self.as_json:
-            (print_document if self.full else print_report_summary)(document, console())
+            summary = partial(print_report_summary, has_page=self.page is not None)
+            (print_document if self.full else summary)(document, console())
         self._tell(document, written)
 
     def _write(self, document: Document, tables: Tables) -> list[Path]:

@@ -45,6 +45,7 @@ LEAST_POWER_SIZE = 2
 WIDTH = 100
 DECIDED = "The study stops once it reaches a decision. The figures are for a study of fixed size."
 GAPS = "enter more than 0 and less than 100 points, such as 10"
+LONGER = "Raters may chat on after {}. These figures count {} per dialogue."
 SAMPLES = "Your study needs {:,} dialogues, more than the samples in the package. Use your own dialogues."
 
 
@@ -63,12 +64,15 @@ class Choices(BaseModel, extra="forbid"):
 class Estimate(BaseModel):
     """What the study takes. ``amount``: of each group, None if the technique has no such setting; ``planned``: the
     amount with the ``power`` that was asked for; ``judgements``: what checks leave of those ``collected``;
+    ``turns``: that are counted of each dialogue; ``least``: after which raters may chat on, 0 if they may not;
     ``generated``: dialogues of each model that are to be generated before they are judged; ``reward``: for an
     assignment, by the wage; ``cost``: in dollars, with the reward of the settings and the site's fee."""
 
     amount: int | None
     planned: int | None
     generated: int | None
+    turns: int
+    least: int
     judgement: str
     judgements: int
     collected: int
@@ -211,6 +215,8 @@ def draft(choices: Choices, path: Path) -> Draft:
                 remark = DECIDED
             elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
                 remark = SAMPLES.format(estimate.planned)
+            elif estimate.least:
+                remark = LONGER.format(counted(estimate.least, "turn"), counted(estimate.turns, "turn"))
         else:
             remark = f"{entry.title} has no significance test, so the size of the study cannot be planned."
         typed = {name: value for name, value in settings.items() if name != CONF}
@@ -299,6 +305,8 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
         amount=amount,
         planned=planned,
         generated=-(-numbers["n_dialogues"] // plan.models) if talks else None,
+        turns=question.turns or 1,
+        least=int(blueprint.turns) if blueprint.get("rater_ends") and blueprint.turns < blueprint.max_turns else 0,
         judgement=plan.judgement,
         judgements=numbers["n_judgements"],
         collected=numbers["n_judgements_collected"],
@@ -330,7 +338,8 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
     asked |= {"models": len(blueprint.models) or 2, "wage": choices.wage, "fee": FEE if has_fee else 0.0}
     if entry.habits.held:
         least, most = int(blueprint.turns), int(blueprint.max_turns)
-        turns = entry.habits.turns_within(least, most) if blueprint.rater_ends else least
+        expects_more = blueprint.rater_ends and settings.get("turns") in (None, "")
+        turns = entry.habits.turns_within(least, most) if expects_more else least
         asked |= {"dialogues_per_worker": in_a_unit, "turns": turns}
     elif not speaking(choices.technique):
         asked["are_held"] = False
@@ -412,16 +421,25 @@ def in_words(estimate: Estimate) -> str:
     )
 
 
-def bars(choices: Choices) -> list[Bar]:
-    """Each technique's cost for the gap, the cheapest first. Raises PlanError."""
+def fee_of(settings: Mapping[str, Any]) -> float:
+    """The share that the site of the settings takes; a usual one where nobody is paid."""
+    return FEE if not is_paid(settings) or any(crowd.market.has_price for crowd in crowds_in(settings)) else 0.0
+
+
+def bars(choices: Choices, estimate: Estimate | None = None) -> list[Bar]:
+    """Each technique's cost for the gap, the cheapest first; that of the study's technique is its ``estimate``, if it is
+    paid and as large as planned. Raises PlanError."""
     models = choices.settings.get("models")
     count = len(models) if isinstance(models, list) and len(models) > 1 else 2
-    question = ask(technique="pw_turn", gap=choices.gap, power=choices.power, models=count, wage=choices.wage)
-    plans, _ = compare_techniques(question)
-    found = [
-        Bar(**plan.model_dump(include={"setting", "title", "hours", "cost"}), technique=_launched(plan))
-        for plan in plans
-    ]
+    asked = {"gap": choices.gap, "power": choices.power, "models": count, "wage": choices.wage}
+    plans, _ = compare_techniques(ask(technique="pw_turn", fee=fee_of(choices.settings), **asked))
+    planned = estimate is not None and estimate.cost > 0 and estimate.amount == estimate.planned
+    found = []
+    for plan in plans:
+        name = _launched(plan)
+        source = estimate if estimate is not None and planned and name == choices.technique else plan
+        words = plan.model_dump(include={"setting", "title"})
+        found.append(Bar(**words, technique=name, hours=source.hours, cost=source.cost))
     return sorted(found, key=lambda bar: bar.cost)
 
 

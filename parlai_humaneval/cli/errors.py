@@ -124,7 +124,8 @@ def _bad_parameter(error: Any) -> Problem:
         given = re.split(r"\. \(choose from | is not one of | is not '", given)[0].strip("'")
         return HumanevalError(f"{name} cannot be '{given}'", **choose_from(given, taken.choices)).problems[0]
     if isinstance(taken, (click.types.IntParamType, click.types.FloatParamType)):
-        return Problem(f"{name} takes {_numbers(taken)}, not {_given_number(error.message, taken)}")
+        hints = (f"write ten points as {name} 0.1",) if name in ("--gap", "--margin") else ()
+        return Problem(f"{name} takes {_numbers(taken)}, not {_given_number(error.message, taken)}", try_=hints)
     return Problem(error.message.removesuffix("."), where=name)
 
 

@@ -236,7 +236,8 @@ class Facts(Part):
     dialogues count. ``registered``: what was registered of studies among them. ``excluded``: the workers left out, by
     which check and why; None: no exclusion was requested; ``left_out``: workers that single sections leave out;
     ``flagged``: workers who failed a check and still count. ``from_task``: the database of the tasks was read.
-    ``repeats``: what was done about answers that were given again. ``versions``: of packages.
+    ``repeats``: what was done about answers that were given again. ``failures``: what ended dialogues and judgements
+    that failed, the most frequent first. ``versions``: of packages.
     """
 
     title: str
@@ -256,6 +257,7 @@ class Facts(Part):
     left_out: list[SectionLeftOut] = Field(default_factory=list)
     flagged: list[Flagged] = Field(default_factory=list)
     repeats: list[Repeated] = Field(default_factory=list)
+    failures: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     seed: int
     draws: int

@@ -16,10 +16,11 @@ import pandas as pd
 
 from parlai_humaneval._util import __version__
 from parlai_humaneval._util.arrays import Flags
-from parlai_humaneval._util.text import json_list
+from parlai_humaneval._util.text import json_list, on_one_line
 from parlai_humaneval.dialogues.messages import json_in
 from parlai_humaneval.report import document
 from parlai_humaneval.report.section import Options, Summary, say
+from parlai_humaneval.report.summary import name_of
 from parlai_humaneval.report.views import DataTable, listed_table, shown
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import Tables
@@ -94,6 +95,7 @@ def facts_of(
     frames = [getattr(tables, name) for name in ("dialogues", "judgements", *_MODEL_COLUMNS, "points")]
     rated = {name for frame in frames for name in unique(frame["technique"])}
     named = {name for frame in frames[:2] for name in unique(frame["task_name"])}
+    failures = pd.concat([frame["failure"].dropna() for frame in frames[:2]]).value_counts()
     settings = settings_of(tables)
     python = ".".join(map(str, sys.version_info[:3]))
     known: dict[str, document.ModelFact] = {}
@@ -120,6 +122,7 @@ def facts_of(
         excluded=None if task is None else task.excluded,
         flagged=_flagged(tables, options.include_partial),
         repeats=list(tables.repeats),
+        failures=[on_one_line(str(text).removeprefix("models failed: "), LONGEST_FAILURE) for text in failures.index],
         notes=[*notes, *(one.words for one in tables.cleaned)],
         seed=options.seed,
         draws=options.draws,
@@ -339,6 +342,7 @@ def _list(text: str) -> Iterator[Any]:
     yield from (one for one in json_list(text) if isinstance(one, dict))
 
 
+LONGEST_FAILURE = 300
 NAMED = 20
 """As many workers are named in a line."""
 MANY_LEFT = 0.1
@@ -356,14 +360,23 @@ Pair = tuple[str, str]
 def qualifying(facts: document.Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
     """Qualifications of the verdict, each once: data left out or unfinished, and the remarks of the answers.
 
-    ``in_short``: what sections say that answer no question.
+    One that is not about all answers names those that it is about. ``in_short``: what sections say that answer no question.
     """
-    remarks = [remark for answer in answers for remark in answer.remarks]
+    about: dict[str, list[Summary]] = {}
+    for answer in answers:
+        for remark in answer.remarks:
+            about.setdefault(remark, []).append(answer)
+    remarks = [_naming(remark, found, len(answers)) for remark, found in about.items()]
     found = _said(facts, "qualifying", remarks=remarks, in_short=in_short)
     models = {model.name for model in facts.models}
     # With a capital, unless a sentence begins with the name of a model.
     begun = (line if any(map(line.startswith, models)) else f"{line[:1].upper()}{line[1:]}" for line in found)
     return list(dict.fromkeys(begun))
+
+
+def _naming(remark: str, about: Sequence[Summary], of: int) -> str:
+    named = all((one.metric or one.question or one.technique) in remark for one in about)
+    return remark if named or len(about) == of else f"{'; '.join(dict.fromkeys(map(name_of, about)))}: {remark}"
 
 
 def raters_line(facts: document.Facts) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.report import views
 from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, to_cite, winner_words
 from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary, say, sentence
@@ -16,6 +17,8 @@ NAMED = 3
 """As many pairs are named by a verdict over several answers."""
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
+LONGEST_QUESTION = 80
+"""Letters of a question that is all that tells an answer apart from others."""
 ENDS = (("low", "from"), ("high", "to"))
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
@@ -82,7 +85,7 @@ def _said_first(summary: Summary) -> tuple[str, ...]:
 
 
 def verdict_of(answers: Sequence[Summary]) -> str:
-    """The answer in one sentence: of one question its own, of several how many pairs of models differ in all of them."""
+    """The answer in one sentence: of one question its own, of several how many of their comparisons show a difference."""
     if len(answers) == 1:
         return answers[0].verdict
     tested = [pair for answer in answers for pair in answer.pairs if pair.differs is not None]
@@ -105,9 +108,9 @@ def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
 
 
 def name_of(answer: Summary) -> str:
-    """“sata, soba, preference”: of what the answer is; with the question's own name where it has another."""
-    known = answer.question in (answer.metric, answer.technique) or len(answer.question) > 30
-    question = "" if known else answer.question
+    """“sata, soba, preference”: of what the answer is; with the question's own name where it has another, cut if long."""
+    known = answer.question in (answer.metric, answer.technique) or (answer.metric and len(answer.question) > 30)
+    question = "" if known else on_one_line(answer.question, LONGEST_QUESTION)
     return ", ".join(filter(None, (answer.technique, answer.setting, answer.metric, question)))
 
 

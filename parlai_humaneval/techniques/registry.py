@@ -65,7 +65,8 @@ class PlanningDefaults:
         in_liu2023: do Liu et al. 2023 give sample sizes for it? note: a warning to print with a plan. same_size:
         settings that need as many judgements as another one, which a comparison of techniques has already. most_models:
         that a judgement can show. discordance_of_many: share of judgements that tell two models apart when there are
-        more than two. liu2023_discordance: what Liu et al. 2023 count with: for two models, and for more.
+        more than two. liu2023_discordance: what Liu et al. 2023 count with: for two models, and for more. minimums: of
+        turns, in packaged studies that the worker ends.
     """
 
     judgement: str
@@ -89,6 +90,7 @@ class PlanningDefaults:
     most_models: int | None = None
     discordance_of_many: float | None = None
     liu2023_discordance: tuple[float, float] | None = None
+    minimums: tuple[int, ...] = ()
 
     @property
     def dialogue_sides(self) -> int:
@@ -101,8 +103,9 @@ class PlanningDefaults:
         return self.at_once and self.measures == "choice"
 
     def turns_within(self, least: int, most: int) -> int:
-        """Turns to expect of a dialogue that the worker ends, after ``least`` of them and before ``most``."""
-        return min(most, max(least, self.turns))
+        """Turns to count for a dialogue that the worker ends after ``least`` of them: as in the papers after a minimum of
+        theirs, but no more than ``most``. After any other minimum just that many, as in a plan for so many turns."""
+        return min(most, max(least, self.turns)) if least in self.minimums else least
 
 
 @dataclass(frozen=True)

@@ -232,12 +232,12 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[:-1] == [
         "Demo of PW-Turn: raters see two replies at every turn, choose one and write why.",
-        "2 simulated raters will do all the work, and you will get the report.",
+        "Simulated raters will do all the work, 2 at a time, and you will get the report.",
         "Loading ParlAI and Mephisto…",
         "Preparing the study…",
         "Loading the models…",
-        "2 simulated raters: 0 of 3 conversations…",
-        "2 simulated raters: 3 of 3 conversations",
+        "Simulated raters (2 at a time): 0 of 3 conversations…",
+        "Simulated raters (2 at a time): 3 of 3 conversations",
         "Ending the launch…",
         "Reading the answers…",
     ]

@@ -183,6 +183,6 @@ def test_a_demo_that_ends_when_it_is_decided_says_its_answer(tmp_path: Path) -> 
     where = ["--port", "0", "--data-dir", str(tmp_path)]
     status, printed, said = demo("--raters", "2", *liked, *where, *settings)
     assert status == 0, said
-    assert "2 simulated raters: 0 of at most 60 conversations…" in said
+    assert "Simulated raters (2 at a time): 0 of at most 60 conversations…" in said
     assert " ".join(printed.split()).count("Answer reached: eliza > dull; ") == 2
     assert "by rater" not in printed

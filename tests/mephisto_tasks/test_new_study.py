@@ -114,6 +114,31 @@ def test_a_chat_that_raters_end_is_as_long_as_the_plan_expects(tmp_path: Path) -
     assert (draft(longer, tmp_path / "study.yaml").estimate or found).hours > 1.5 * found.hours
 
 
+@pytest.mark.parametrize("name", ["sata", "free_for_all", "arena", "direct_assessment", "pw_turn", "single_model"])
+@pytest.mark.parametrize("turns", [2, 4, 20])
+def test_turns_that_are_set_are_those_of_the_plan(name: str, turns: int, tmp_path: Path) -> None:
+    """Few as well: the papers' turns are only expected where raters may chat on after the papers' minimum. Where they
+    may chat on after yours, the study says so."""
+    made = draft(
+        Choices(technique=name, gap=0.2, settings={"turns": turns, "models": list("abc")}), tmp_path / "s.yaml"
+    )
+    found, each = made.estimate, 3 if name == "direct_assessment" else 1
+    assert found is not None, made.problems
+    plan = plan_study(ask(technique=name, gap=0.2, models=3, turns=turns, fee=0.0, dialogues_per_worker=each))
+    assert (found.dialogues, found.hours, found.power) == (plan.n_dialogues, plan.hours, plan.power)
+    assert found.collected == plan.n_judgements_collected
+    assert (f"Raters may chat on after {turns} turns." in made.remark) == (name not in {"pw_turn", "single_model"})
+
+
+def test_turns_after_which_raters_chat_on_are_those_of_packaged_studies() -> None:
+    """Guards what raters are told about the length: after these minimums, and no others, chats are as long as in papers."""
+    for name, entry in techniques("live").items():
+        studies = [compose_config(name, conf).mephisto.blueprint for conf in choices_of(name, "conf")]
+        minimums = {study.turns for study in studies if study.rater_ends}
+        assert entry.habits is not None
+        assert set(entry.habits.minimums) == minimums, name
+
+
 def test_raters_of_a_crowd_get_the_wage(tmp_path: Path) -> None:
     """The reward is written where none was chosen, and settings that only the launch can know are named."""
     made = draft(Choices(settings={"place": "prolific"}, wage=18.0), tmp_path / "study.yaml")
@@ -243,6 +268,24 @@ def test_a_study_that_ends_when_it_is_decided_has_no_number(tmp_path: Path) -> N
     assert "dialogues_per_group" not in yaml.safe_load(made.text)
     assert "reaches a decision" in made.remark
     assert launched(path)["max_dialogues"] == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("direct_assessment", "link"), ("free_for_all", "link"), ("sata", "prolific")]
+)
+def test_a_technique_costs_the_same_in_the_list_as_in_the_study(name: str, place: str, tmp_path: Path) -> None:
+    """Guards a list with a site's fee next to a study without one, and one with other lengths than the study's. Other
+    techniques have the fee of the place, too."""
+    choices = Choices(technique=name, settings={"place": place})
+    found = draft(choices, tmp_path / "study.yaml").estimate
+    assert found is not None
+    drawn = {bar.technique: bar.cost for bar in bars(choices, found)}
+    assert drawn[name] == found.cost > 0
+    usual = {bar.technique: bar.cost for bar in bars(Choices())}
+    share = 1.2 if place == "link" else 1
+    assert drawn["pw_turn"] * share == pytest.approx(usual["pw_turn"], rel=0.001)
+    fewer = found.model_copy(update={"amount": 1, "cost": 1.0})
+    assert 1.0 not in {bar.cost for bar in bars(choices, fewer)}, "the list is for the gap"
 
 
 def test_every_technique_that_can_be_planned_is_drawn_the_cheapest_first() -> None:

@@ -45,7 +45,15 @@ class _Elsewhere(Exception):
         ),
         (
             ["plan", "--gap", "two"],
-            ["error: --gap takes a number, not 'two'", "   in: main plan", "  try: main plan --help"],
+            ["error: --gap takes a number, not 'two'", "   in: main plan", "  try: write ten points as --gap 0.1"],
+        ),
+        (
+            ["new", "--gap", "10"],
+            [
+                "error: --gap takes a number from 0 to 1, not 10.0",
+                "   in: main new",
+                "  try: write ten points as --gap 0.1",
+            ],
         ),
         (
             ["demo", "--port", "99999"],

@@ -32,8 +32,10 @@ _GAP, _EDGES = 3, 2
 """Letters between two columns, and at both ends of a row."""
 
 
-def print_report_summary(document: Document, console: Console) -> None:
+def print_report_summary(document: Document, console: Console, *, has_page: bool = False) -> None:
     """Print one screen: the answer, the models, the pairs, qualifications, and where to read more.
+
+    ``has_page``: the report is written as a page, too.
 
     >>> from io import StringIO
     >>> from parlai_humaneval.report.build import build_report
@@ -62,9 +64,8 @@ def print_report_summary(document: Document, console: Console) -> None:
     if left := len(remarks) - len(shown):
         console.print(Text(f"- {counted(left, 'more remark')}: --full shows them.", style="dim"))
     console.print(Text.assemble(("Rated by: ", "dim"), raters_line(document.facts)))
-    console.print(
-        Text("Use --full for all sections, or --out report.html for a page with figures and methods.", style="dim")
-    )
+    page = "" if has_page else ", or --out report.html for a page with figures and methods"
+    console.print(Text(f"Use --full for all sections{page}.", style="dim"))
 
 
 def _print_title(document: Document, console: Console) -> None:

@@ -92,7 +92,7 @@ def test_winners_of_several_questions_are_told_once():
     """Of a winner its pairs are not told one by one, and what is left out is counted."""
     lone = [line("dull", "retrieval", 0.2, 0.02), line("eliza", "dull", 0.01, 1.0)]
     verdict = verdict_of([summary(AHEAD), summary(lone, "sata_user")])
-    assert "3 of 5 pairs of models differ in 2 questions" in verdict
+    assert "3 of 5 comparisons of two models show a difference (2 questions" in verdict
     assert "retrieval is ahead of both others (sata, soba, sata, largest p < .0001); dull is ahead of ret" in verdict
     assert "more" not in verdict
 

@@ -141,6 +141,19 @@ def test_nothing_finished_is_no_answer() -> None:
     assert facts(with_tables(dialogues=ended)).nothing.endswith("2 dialogues are unfinished."), "failed ones, too"
 
 
+def test_what_a_model_failed_with_is_told() -> None:
+    """Guards whoever tries a model that breaks: its error stands where the answer would be, without codes of a terminal,
+    and next to the numbers of what is unfinished where something is finished."""
+    reason = "models failed: no reply from bot: KeyError: 'mood'\x1b[31m (bot.py, line 3)"
+    broken = [dialogue(n, dialogue_id=f"d{n}", complete=0, status="failed", failure=reason) for n in (0, 1)]
+    shown = "Error: no reply from bot: KeyError: 'mood'�[31m (bot.py, line 3)."
+    assert facts(with_tables(dialogues=broken)).nothing_finished.startswith(
+        "No rating is complete yet, so nothing can be said about the models: 2 dialogues are unfinished. " + shown
+    )
+    (line,) = qualifying(facts(with_tables(dialogues=[*broken, dialogue(2)])), [], [])
+    assert line.endswith(f"(0 partial, 2 failed, 0 running). {shown}")
+
+
 def test_simulated_raters_are_named_although_the_checks_leave_nobody() -> None:
     here = Left(dialogues=2, workers=2, turns=4, simulated=2)
     task = TaskFacts(tasks=["t"], excluded=Excluded(scope="worker", here=here))

@@ -295,7 +295,7 @@ def test_several_answers_have_one_verdict() -> None:
     """How many pairs differ in all; each answer is told below, and folded where there are many."""
     answers = [fake_summary(setting=f"s{number}") for number in range(5)]
     outline = Outline(to_html(fake_document(answers=answers)))
-    assert "5 of 5 pairs of models differ in 5 questions" in outline.unfolded
+    assert "5 of 5 comparisons of two models show a difference (5 questions" in outline.unfolded
     assert "sata, s4, preference" in outline.unfolded
     assert outline.text.count("alpha is ahead of beta (p\u00a0=\u00a0.012, clustered") == 5
     assert "alpha is ahead of beta (p\u00a0=\u00a0.012, clustered" not in outline.unfolded

@@ -35,6 +35,14 @@ def test_three_models_are_told_on_one_screen() -> None:
     assert places == sorted(places)
 
 
+def test_a_written_page_is_not_suggested() -> None:
+    """Guards `report --out report.html`, which wrote the page before it printed the summary."""
+    out = StringIO()
+    print_report_summary(fake_document(), Console(file=out, width=80), has_page=True)
+    assert out.getvalue().rstrip().endswith("Use --full for all sections.")
+    assert "--out report.html" in summary_of()
+
+
 def test_several_questions_have_a_block_each() -> None:
     """Those beyond are counted."""
     text = summary_of(answers=[fake_summary(setting=f"s{number}") for number in range(BLOCKS + 2)])

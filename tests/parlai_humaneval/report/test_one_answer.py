@@ -19,6 +19,7 @@ from rich.console import Console
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.conclusions import rank_words
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
+from parlai_humaneval.report.facts import qualifying
 from parlai_humaneval.report.render.files import folder_of, write_document
 from parlai_humaneval.report.render.leaderboard import leaderboard_of, to_page
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary
@@ -28,6 +29,7 @@ from parlai_humaneval.report.views import cell_text, interval_text
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.tables.build import tables
+from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.techniques.registry import techniques
 
@@ -336,11 +338,50 @@ def test_each_p_stands_under_its_name():
     assert (first["p_paper"], first["p_clustered"], first["p_decides"]) == (0.001, 0.004, 0.012)
 
 
+@pytest.mark.parametrize(
+    ("question", "heading"),
+    [
+        ("how fluent was all of this conversation", "how fluent was all of this conversation"),
+        ("very " * 40, f"{'very ' * 16}…"),
+        ("Fluency", "Fluency"),
+    ],
+)
+def test_a_long_question_heads_its_answer(question, heading):
+    """Guards imported ratings, whose criterion may be all that names an answer. A metric names it more briefly."""
+    answer = fake_summary().model_copy(update={"technique": "", "setting": "", "metric": "", "question": question})
+    assert heading_of(answer) == heading
+    named = answer.model_copy(update={"metric": "m"})
+    assert heading_of(named) == ("m, Fluency" if heading == "Fluency" else "m")
+
+
+def test_a_verdict_of_two_models_counts_no_pairs_of_models():
+    """Guards “None of 2 pairs of models”, where there are only two models, and one comparison in each question."""
+    answers = [fake_summary(setting=setting) for setting in ("s1", "s2")]
+    pairs = [answers[0].pairs[0].model_copy(update={"differs": False})]
+    equal = [answer.model_copy(update={"pairs": pairs}) for answer in answers]
+    assert verdict_of(equal).startswith("None of 2 comparisons of two models shows a difference (2 questions; ")
+
+
+def test_a_remark_about_one_of_several_answers_names_it():
+    """Guards “these 3 dialogues” next to “these 4 dialogues”; what holds for all answers names none of them."""
+    ratings = {"technique": "", "setting": "", "metric": ""}
+    few = [
+        fake_summary().model_copy(
+            update={**ratings, "question": name, "remarks": [f"About {n} dialogues.", "Few raters."]}
+        )
+        for name, n in (("fluency", 3), ("warmth", 4))
+    ]
+    facts = build_report(example_tables()).facts
+    told = qualifying(facts, few, [])
+    assert told[-3:] == ["Fluency: About 3 dialogues.", "Few raters.", "Warmth: About 4 dialogues."]
+    assert "About 3 dialogues." in qualifying(facts, few[:1], [])
+
+
 def test_a_verdict_over_several_questions_counts_pairs_that_differ():
     """One pair of three differs in each of two questions; the others are tested, and not named."""
     answers = [fake_summary(names=("a", "b", "c"), setting=setting) for setting in ("s1", "s2")]
     verdict = verdict_of(answers)
-    assert verdict.startswith("2 of 6 pairs of models differ in 2 questions")
+    assert verdict.startswith("2 of 6 comparisons of two models show a difference (2 questions")
     assert verdict.count("a is ahead of b") == 2
     assert "of c" not in verdict
 

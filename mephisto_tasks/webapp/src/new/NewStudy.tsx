@@ -153,6 +153,7 @@ function Form({ begun, choices, draft, currency, onTyping, onChange }: FormProps
       <Techniques
         techniques={begun.techniques}
         bars={draft.bars}
+        fee={draft.fee}
         currency={currency}
         chosen={choices.technique}
         onChange={(technique) => onChange({ ...choices, technique, settings: kept(choices.settings) })}

@@ -4,13 +4,14 @@ import type { Bar, Currency, TechniqueLine } from "./wire";
 interface Props {
   techniques: readonly TechniqueLine[];
   bars: readonly Bar[];
+  fee: number;
   currency: Currency;
   chosen: string;
   onChange: (name: string) => void;
 }
 
 /** Techniques to choose from, the cheapest for the gap first, each with its cost as a bar. */
-export function Techniques({ techniques, bars, currency, chosen, onChange }: Props) {
+export function Techniques({ techniques, bars, fee, currency, chosen, onChange }: Props) {
   const least = new Map<string, Bar>();
   for (const bar of bars) {
     if (!least.has(bar.technique)) {
@@ -22,7 +23,9 @@ export function Techniques({ techniques, bars, currency, chosen, onChange }: Pro
   return (
     <fieldset className={styles.group} aria-busy={currency !== "current"}>
       <legend>Technique</legend>
-      <p className={styles.about}>Cost and hours to find your gap, with rewards at your hourly wage and a typical site fee.</p>
+      <p className={styles.about}>
+        {`Cost and hours to find your gap, with rewards at your hourly wage and ${fee > 0 ? "a typical" : "no"} site fee.`}
+      </p>
       {[...techniques]
         .sort((a, b) => cost(a) - cost(b))
         .map((one) => {

@@ -28,6 +28,7 @@ const DRAFT: Draft = {
   problems: [],
   missing: ["public_url"],
   text: "technique: pw_turn\n",
+  fee: 0.2,
   bars: [
     { technique: "sata", hours: 3, cost: 45 },
     { technique: "pw_turn", hours: 7, cost: 90 },

@@ -58,6 +58,8 @@ export interface Draft {
   missing: readonly string[];
   text: string;
   bars: readonly Bar[];
+  /** The site's share of the pay, 0–1, in the costs of the bars. */
+  fee: number;
   question: string;
   amount: string;
   fields: readonly FieldInfo[];

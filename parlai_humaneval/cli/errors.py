@@ -73,7 +73,7 @@ class ExtraWord(click.UsageError):
 class BadValue(click.BadParameter):
     """A value that an option or argument does not take; click fills in which one it is, unless ``option`` says so."""
 
-    def __init__(self, what: str, *, option: str | None = None, **parts: Unpack[Parts]) -> None:
+    def __init__(self, what: str | HumanevalError, *, option: str | None = None, **parts: Unpack[Parts]) -> None:
         self.error = HumanevalError(what, **parts)
         super().__init__(str(self.error), param_hint=option)
 

@@ -210,9 +210,13 @@ def cli_errors(*foreign: str) -> Iterator[None]:
     except (HumanevalError, PackageError) as error:
         # The option of the running command stands with a setting that was typed and that only an option can set.
         context = click.get_current_context(silent=True)
+        takes_zoo = context is not None and "--zoo" in _options(context.command)
         changed = []
         for problem in command_error(error).problems:
             meant = problem.misspelt
+            if takes_zoo:
+                advice = tuple(said.replace("'zoo_files=[FILE]'", "--zoo FILE") for said in problem.try_)
+                problem = replace(problem, try_=advice)
             if context is not None and meant is not None and meant.is_setting:
                 option = _option_called(meant.word, context.command)
                 problem = replace(problem, try_=(), misspelt=Misspelt(meant.word, (option,))) if option else problem

@@ -107,3 +107,15 @@ def test_a_plan_takes_the_titles_that_it_prints(title: str, says: str) -> None:
     result = CliRunner().invoke(main, ["plan", "--technique", title, "--gap", "0.1"])
     assert says in result.output
     assert result.exit_code == 0 or "pw_turn            PW-Turn (Smith" in result.output
+
+
+def test_a_file_talks_to_a_model_of_the_zoo(tmp_path: Path) -> None:
+    """Guards `self-chat`, whose list of models takes what `try` takes; a model that is not there is sought by --zoo."""
+    bot = tmp_path / "bots.py"
+    bot.write_text("def reply(history):\n    return history[-1].text\n", encoding="utf-8")
+    typed = ["self-chat", "--num-dialogues", "1", "--exchanges", "1", "--out", str(tmp_path), "--models"]
+    made = CliRunner().invoke(main, [*typed, f"{bot},eliza", "--pairs"])
+    assert made.exit_code == 0, made.output
+    assert (tmp_path / "bots--eliza.jsonl").is_file()
+    refused = CliRunner().invoke(main, [*typed, "bots,eliza"])
+    assert "add --zoo FILE for models of your own file" in refused.output

@@ -275,7 +275,7 @@ def test_questions_in_the_terminal(tmp_path: Path) -> None:
     assert "█" in printed
     assert "no study finds a gap of 0 points; enter more than 0 and less than 100 points" in printed
     assert "--gap" not in printed
-    assert "'pw_trn' is not one of " in printed
+    assert "there is no technique 'pw_trn'. Did you mean pw_turn?" in printed
     assert "there is no language 'xx'" in printed
     assert CLOSED.partition(":")[0] in " ".join(printed.split())
     after_technique, _, rest = printed.partition("conf [local]")

@@ -520,7 +520,8 @@ def _takes(field: FieldInfo | None, value: str) -> bool:
     """Whether a setting may have a value that is typed for a misspelt one."""
     try:
         given = yaml.safe_load(value)
-        takes = pydantic.TypeAdapter(Any if field is None else field.annotation)
+        kind: Any = Any if field is None else field.annotation
+        takes = pydantic.TypeAdapter[Any](kind)
         takes.validate_python(given, strict=isinstance(given, bool))  # else false is a number, too
     except (pydantic.ValidationError, yaml.YAMLError):
         return value == ""

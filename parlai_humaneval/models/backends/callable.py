@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 OFFERED: dict[str, object] = {"persona": [], "seed": 0}
 """Keyword arguments that a function may declare: the sentences it is to play, and the conversation's seed."""
-TURN_ADVICE = "use history[-1].text for the last message, and history[-1].speaker for who said it (human or bot)"
+TURN_ADVICE = "use history[-1].text for the last message, and history[-1].speaker for its side (human or bot)"
 
 
 class OwnFunction:

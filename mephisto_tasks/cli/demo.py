@@ -18,11 +18,13 @@ import yaml
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options as common
+from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.config.names import NAME_MODELS, PLAIN_CONF, name_of, short_name
 from parlai_humaneval._util.errors import HumanevalError, choose_from
 from parlai_humaneval._util.terminal import counting
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
+from parlai_humaneval.cli.options import TechniqueChoice
 from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
@@ -59,6 +61,7 @@ def demo(
         raise WrongUsage(worded(__file__, "decided"))
     if prefer is not None and raters is None:
         raise WrongUsage("--prefer is for simulated raters", try_="add --raters N")
+    task, chosen = technique_of_file(task, chosen)
     entry = technique(task)
     port = port if port is not None else 0 if raters else PORT
     who = "You are the rater. A link to open in your browser will appear in a few seconds."
@@ -208,7 +211,7 @@ MOST_TOLD = 1000  # the longest part of an error to show, in characters
 LASTING_S = 14 * 86400.0
 
 
-@common.described("try", task={"type": click.Choice(list(techniques("live")))})
+@common.described("try", task={"type": TechniqueChoice(list(techniques("live")))})
 def try_model(
     model: str,
     chosen: tuple[str, ...],
@@ -226,7 +229,8 @@ def try_model(
 ) -> None:
     from mephisto_tasks.cli.launch import check_port, check_settings, follow, split_settings
 
-    conf, overrides = split_settings(chosen)
+    of_title = click.get_current_context().meta.get("setting")
+    conf, overrides = split_settings((f"setting={of_title}", *chosen) if of_title else chosen)
     for setting in (short_name(name_of(override)) for override in overrides):
         if setting in OF_TRIAL:
             raise WrongUsage(worded(__file__, "for_launch", setting=setting))

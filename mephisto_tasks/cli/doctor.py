@@ -279,20 +279,13 @@ def port_free(data_dir: Path, host: str, port: int) -> Finding:
     return Finding("Port", "ok", f"{host}:{port} is free")
 
 
-def _can_be_written(folder: Path) -> bool:
-    """Not every folder whose mode says so can: some file systems take no files at all."""
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
 def data_directory(data_dir: Path) -> Finding:
     from mephisto_tasks.storage.results import ResultsError, task_names
 
     parent = next((folder for folder in (data_dir, *data_dir.parents) if folder.exists()), data_dir)
-    if not _can_be_written(parent):
+    try:  # not every folder whose mode says so can be written: some file systems take no files at all
+        tempfile.TemporaryFile(dir=parent).close()
+    except OSError:
         return Finding("Data directory", "error", f"{data_dir} is not writable", "choose another one with --data-dir")
     if not (data_dir / "database.db").exists():
         return Finding("Data directory", "ok", f"{data_dir} (empty: no launch has used it yet)")

@@ -225,9 +225,9 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         problem = worded(__file__, "not_running", task_name=task_name, data_dir=data_dir, place=place)
         raise CommandError(problem, misspelt=misspelt(task_name, _launched_tasks(data_dir)))
     runs = stored_runs(data_dir, task_name)
-    provider = runs[0].provider if runs else None
-    if provider is None or crowd_of(provider).invitations(data_dir, task_name) is None:
-        what = f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation"
+    crowd = crowd_of(runs[0].provider if runs else "")
+    if crowd.invitations(data_dir, task_name) is None:
+        what = f"task {task_name!r} is launched with place={crowd.place}, whose raters need no invitation"
         raise CommandError(what, try_=f"launch it with place={place}")
     if not opens_elsewhere(running):
         click.echo(

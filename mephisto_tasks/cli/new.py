@@ -18,6 +18,7 @@ from mephisto_tasks.config.files import typed_settings
 from mephisto_tasks.config.names import texts_of
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
+from parlai_humaneval.cli.options import TechniqueChoice
 from parlai_humaneval.planning.inputs import HOURLY_WAGE
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -30,7 +31,9 @@ PARTNERS = ("retrieval", "eliza")  # What the only model that is named is compar
 MANY = " (separate several by commas)"
 
 
-@described("new", task={"type": click.Choice(list(techniques()))}, wage={"default": HOURLY_WAGE}, gap={"default": 0.1})
+@described(
+    "new", task={"type": TechniqueChoice(list(techniques()))}, wage={"default": HOURLY_WAGE}, gap={"default": 0.1}
+)
 def new(
     chosen: tuple[str, ...],
     models: tuple[str, ...],
@@ -47,7 +50,8 @@ def new(
 ) -> None:
     if as_json and not yes:
         raise WrongUsage("--json prints the study without questions", try_="add --yes")
-    settings: dict[str, Any] = {}
+    of_title = click.get_current_context().meta
+    settings: dict[str, Any] = {"setting": of_title["setting"]} if "setting" in of_title else {}
     for word in chosen:
         name, is_set, value = word.partition("=")
         try:
@@ -208,12 +212,10 @@ class _Interview:
         self._update(gap=points / 100)
 
     def _ask_technique(self, found: list[Bar]) -> None:
-        titles = {entry.title: name for name, entry in techniques().items()}
-        known = {bar.title: bar.technique for bar in found} | titles | {name: name for name in techniques()}
-        words = click.Choice(list(known), case_sensitive=False)
         self._out.print(drawn(found))
         title = technique(self._choices.technique).title
-        self._update(technique=known[click.prompt("Technique", title, type=words, show_choices=False)])
+        words = TechniqueChoice(list(techniques()))
+        self._update(technique=click.prompt("Technique", title, type=words, show_choices=False))
 
     def _tell(self, made: Draft) -> None:
         from mephisto_tasks.launch.new_study import in_words

@@ -169,6 +169,7 @@ class NewPage:
             drawn = []
         return {
             **made.model_dump(mode="json", exclude={"choices", "zoo"}),
+            "problems": [error.on_page() for error in made.errors],
             "bars": drawn,
             "fee": new_study.fee_of(choices.settings),
             "question": new_study.published_question(choices),
@@ -192,8 +193,8 @@ class NewPage:
     def _write(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
             made = new_study.draft(_choices(asked), self._path)
-        if made.problems:
-            raise HumanevalError(made.problems[0])
+        if made.errors:
+            raise made.errors[0]
         written = new_study.write_study(made, self._path, replace=asked.get("replace") is True)
         return {"files": list(map(str, written)), "command": new_study.launch_command(self._path, made.missing)}
 
@@ -234,7 +235,7 @@ def _answered(
             asked = json.loads(await request.read())
             return web.json_response(await asyncio.to_thread(answer, asked))
         except HumanevalError as error:
-            return web.json_response({"problem": str(error)}, status=409)
+            return web.json_response({"problem": error.on_page()}, status=409)
         except (ValueError, KeyError, TypeError, ValidationError) as error:
             return web.json_response({"problem": f"This request is not valid: {error}"}, status=400)
 

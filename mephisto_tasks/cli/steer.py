@@ -18,6 +18,7 @@ from mephisto_tasks.control.snapshot import OrderResult, is_alive, read_snapshot
 from mephisto_tasks.launch.changes import changes, price
 from mephisto_tasks.storage.locks import AlreadyRunning, running_task_run
 from mephisto_tasks.storage.results import Settings, read_settings, stored_agents
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.cli.options import Command, SuggestingGroup
@@ -36,7 +37,11 @@ def _giving(kind: Callable[..., steering.Order]) -> Callable[..., None]:
         stored_agents(data_dir, task_name)  # a task that was never launched would be a slip of the pen
         orders = [kind(**fields)]
         for refused in refusals(data_dir, task_name, orders):
-            raise CommandError(refused)
+            snapshot = read_snapshot(data_dir, task_name)
+            known = sorted({model for group in snapshot.groups for model in group.models} if snapshot else ())
+            typed = [fields.get("model") or "", *(fields.get("models") or ())]
+            meant = next(filter(None, (misspelt(word, known) for word in typed)), None)
+            raise CommandError(refused.removesuffix("."), misspelt=meant)
         if (sentence := price_of(data_dir, task_name, orders)) is not None:
             click.echo(sentence, err=as_json)
             confirm(yes)

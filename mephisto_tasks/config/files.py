@@ -14,7 +14,7 @@ import yaml
 from mephisto_tasks.config.names import BLUEPRINT, PLAIN_CONF, ConfigError
 from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.errors import misspelt
-from parlai_humaneval.techniques.registry import Technique, UnknownTechnique, recorded_as, technique
+from parlai_humaneval.techniques.registry import Technique, UnknownTechnique, recorded_as, technique, typed_technique
 
 if TYPE_CHECKING:
     from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -166,7 +166,7 @@ def read_short_conf(conf: str, task: str = "") -> ShortConf | None:
     if not isinstance(begins_with, str) or begins_with.endswith((".yaml", ".yml")):
         what = f"{begins_with!r} is not a config file of the task"
         raise ConfigError(what, where=f"{path}: conf", try_="choose one that `--list-confs` shows")
-    technique_named = str(content.pop("technique", ""))
+    technique_named, _ = typed_technique(str(content.pop("technique", "")))
 
     def next_to_it(file: str) -> str:
         return str(path.parent / file) if (path.parent / file).exists() else file
@@ -183,13 +183,16 @@ def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[st
     Raises ConfigError."""
     if not task.endswith((".yaml", ".yml")):
         files = [word for word in chosen if word.endswith((".yaml", ".yml")) and "=" not in word]
+        task, setting = typed_technique(task)
+        chosen = (f"setting={setting}", *chosen) if setting else chosen
         return task, tuple(f"conf={word}" if word in files and conf_file(word) else word for word in chosen)
     content = read_yaml(conf_file(task), error=ConfigError)
     named = content.get("technique") if isinstance(content, dict) else None
     if not isinstance(named, str):
         what = "it names no technique"
         raise ConfigError(what, where=task, try_=f"add `technique: pw_turn`, or type pw_turn conf={task}")
-    return named, (f"conf={task}", *chosen)
+    named, setting = typed_technique(named)
+    return named, (f"conf={task}", *([f"setting={setting}"] if setting else []), *chosen)
 
 
 def typed_settings(content: Mapping[Any, Any], prefix: str = "", moved: Callable[[str], str] = str) -> Iterator[str]:

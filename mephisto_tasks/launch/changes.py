@@ -20,7 +20,12 @@ from parlai_humaneval.statistics.core.formatting import counted
 def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupStatus]) -> str | None:
     """In a sentence, at most; None where nothing real is spent."""
     missing = [0 if group.stopped else max(0, (group.wanted or 0) - group.completed) for group in groups]
-    further = [_further(group, orders) for group in groups]
+    further = [0] * len(groups)
+    for order in (order for order in orders if isinstance(order, More)):
+        for place, group in enumerate(groups):
+            is_meant = not order.models or set(group.models) == set(order.models)
+            if group.stopped is None and is_meant and order.setting in (None, group.setting):
+                further[place] += order.number
     if not any(further):
         return None
     after = [there + more for there, more in zip(missing, further, strict=True)]
@@ -31,17 +36,6 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupSta
         return None
     more, most = counted(units, f"more {crowd.words.unit}"), quote.money(quote.total)
     return f"This change spends real money {crowd.words.where}: up to {most} for {more}, including the fee."
-
-
-def _further(group: GroupStatus, orders: Sequence[Order]) -> int:
-    return sum(
-        order.number
-        for order in orders
-        if isinstance(order, More)
-        and group.stopped is None
-        and (not order.models or set(group.models) == set(order.models))
-        and order.setting in (None, group.setting)
-    )
 
 
 def _units(missing: Sequence[int], settings: Settings) -> int:

@@ -509,7 +509,23 @@ def check_name(override: str, known: Sequence[str], task: str) -> None:
     open_ended = name.startswith(tuple(f"{part}." for part in OPEN))
     if open_ended or name in known or (name.startswith(ROOT) and not name.startswith(BLUEPRINT)):
         return
-    raise of_another_technique(task, name) or no_setting(name, [*known, *WORDS, EMBEDDED_WORD])
+    if short_name(name) in ("onboarding", "practice"):
+        raise ConfigError(worded(__file__, "practice", name=short_name(name)))
+    fields = all_settings(settings_model(task))
+    fitting = [full for full in known if _takes(fields.get(full.removeprefix(BLUEPRINT)), value)]
+    raise of_another_technique(task, name) or no_setting(name, [*fitting, *WORDS, EMBEDDED_WORD])
+
+
+def _takes(field: FieldInfo | None, value: str) -> bool:
+    """Whether a setting may have a value that is typed for a misspelt one."""
+    try:
+        given = yaml.safe_load(value)
+        kind: Any = Any if field is None else field.annotation
+        takes = pydantic.TypeAdapter[Any](kind)
+        takes.validate_python(given, strict=isinstance(given, bool))  # else false is a number, too
+    except (pydantic.ValidationError, yaml.YAMLError):
+        return value == ""
+    return True
 
 
 def of_another_technique(task: str, name: str) -> ConfigError | None:

@@ -482,7 +482,7 @@ def first_reply(name: str, zoo_files: Sequence[str] = ()) -> FirstReply:
     try:
         spec, _ = _named(name, tuple(zoo_files))
     except HumanevalError as error:
-        return FirstReply(model=name, why=str(error))
+        return FirstReply(model=name, why=error.on_page())
     checked = check(spec)
     if checked.downloads or not checked.ok:
         return FirstReply(model=name, why=" ".join([*checked.missing, *checked.downloads]))

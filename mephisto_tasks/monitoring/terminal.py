@@ -141,7 +141,7 @@ def _parts(standing: StudyStatus, width: int, links: Sequence[str], once: bool) 
     if standing.problem:
         yield Text(f"The stored answers cannot be read at the moment: {plain(standing.problem)}", style="bold red")
     if standing.url and standing.is_alive:
-        yield Text(f"Study page: {plain(standing.url)}", style="dim")
+        yield Text(f"Link for raters: {plain(standing.url)}", style="dim")
     for link in links:
         yield Text(plain(link), style="dim")
     yield _lines(view.progress_facts(standing))

@@ -36,7 +36,7 @@ from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.files import check_free, write_tables
 from parlai_humaneval.tables.filters import rater_kinds
 from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TABLES, TableName
-from parlai_humaneval.techniques.registry import UnknownTechnique, technique
+from parlai_humaneval.techniques.registry import techniques
 from parlai_humaneval.viewer.entries import entries
 from parlai_humaneval.viewer.write import check_folder, viewer_files, write_viewer
 
@@ -118,10 +118,16 @@ def card_of(
 ) -> Card:
     """The card of tables that were made anonymous. ``people``: the raters, and the people whose dialogues were judged."""
     frames = {name: getattr(tables, name) for name in get_args(TableName)}
+    known = techniques()
     return Card(
         name=", ".join(tasks),
         license=licence.strip() or LICENCE,
-        techniques=[_technique(name) for name in _distinct(frames, "technique")],
+        techniques=[
+            TechniqueCard(name=name, title=known[name].title, source=known[name].source)
+            if name in known
+            else TechniqueCard(name=name, title=name, source="")
+            for name in _distinct(frames, "technique")
+        ],
         questions=_distinct(frames, "question"),
         statements=_distinct(frames, "statement"),
         models=_models(frames),
@@ -144,14 +150,6 @@ def card_of(
 def _distinct(frames: Mapping[str, pd.DataFrame], column: str) -> list[str]:
     values = [frame[column].dropna() for frame in frames.values() if column in frame and len(frame)]
     return [str(value) for value in pd.concat(values).drop_duplicates().sort_values()] if values else []
-
-
-def _technique(name: str) -> TechniqueCard:
-    try:
-        entry = technique(name)
-    except UnknownTechnique:
-        return TechniqueCard(name=name, title=name, source="")
-    return TechniqueCard(name=name, title=entry.title, source=entry.source)
 
 
 def _models(frames: Mapping[str, pd.DataFrame]) -> list[ModelCard]:

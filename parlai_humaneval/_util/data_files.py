@@ -53,7 +53,7 @@ def read_text(path: Path, expected: str = "", error: type[HumanevalError] = Data
 def nearest_file(path: Path) -> Misspelt | None:
     """The file of the same folder that is named most like a missing one."""
     with suppress(OSError):
-        return None if path.exists() else misspelt(path.name, [one.name for one in path.parent.iterdir()])
+        return None if path.exists() else misspelt(path.name, [one.name for one in path.parent.iterdir()], cutoff=0.8)
     return None
 
 

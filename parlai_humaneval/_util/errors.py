@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 
 _SENTENCE_ENDS = (".", "?", "!")
 _OF_PYDANTIC = re.compile("^(?:Value|Assertion) error, ")
+_TYPED = re.compile(r"`parlai-humaneval |(?<!\w)--[a-z]|zoo_files=")  # what only a command line takes
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,13 @@ class HumanevalError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.problems))
+
+    def on_page(self) -> str:
+        """The text for somebody who reads it on a page: without advice on what to type in a terminal."""
+        problems = [
+            replace(one, try_=tuple(said for said in one.try_ if not _TYPED.search(said))) for one in self.problems
+        ]
+        return "\n".join(map(str, problems))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors are sent between processes, whatever their classes take."""

@@ -73,7 +73,7 @@ class ExtraWord(click.UsageError):
 class BadValue(click.BadParameter):
     """A value that an option or argument does not take; click fills in which one it is, unless ``option`` says so."""
 
-    def __init__(self, what: str, *, option: str | None = None, **parts: Unpack[Parts]) -> None:
+    def __init__(self, what: str | HumanevalError, *, option: str | None = None, **parts: Unpack[Parts]) -> None:
         self.error = HumanevalError(what, **parts)
         super().__init__(str(self.error), param_hint=option)
 
@@ -211,9 +211,13 @@ def cli_errors(*foreign: str) -> Iterator[None]:
     except (HumanevalError, PackageError) as error:
         # The option of the running command stands with a setting that was typed and that only an option can set.
         context = click.get_current_context(silent=True)
+        takes_zoo = context is not None and "--zoo" in _options(context.command)
         changed = []
         for problem in command_error(error).problems:
             meant = problem.misspelt
+            if takes_zoo:
+                advice = tuple(said.replace("'zoo_files=[FILE]'", "--zoo FILE") for said in problem.try_)
+                problem = replace(problem, try_=advice)
             if context is not None and meant is not None and meant.is_setting:
                 option = _option_called(meant.word, context.command)
                 problem = replace(problem, try_=(), misspelt=Misspelt(meant.word, (option,))) if option else problem

@@ -14,7 +14,8 @@ import yaml
 
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import PlainConsole
-from parlai_humaneval.cli.errors import WrongUsage, cli_errors
+from parlai_humaneval.cli.errors import BadValue, WrongUsage, cli_errors
+from parlai_humaneval.techniques.registry import UnknownTechnique, technique, typed_technique
 
 if TYPE_CHECKING:
     from parlai_humaneval.models.zoo.entries import Engine, ModelSpec
@@ -44,6 +45,20 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         with cli_errors():
             return super().invoke(ctx)
+
+
+class TechniqueChoice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 gives it no parameter
+    """A technique, by its name or a title; the setting that a title is for is in ``meta`` of the command's context."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        name, setting = typed_technique(str(value))
+        if ctx is not None and setting:
+            ctx.meta["setting"] = setting
+        try:
+            technique(name)
+        except UnknownTechnique as error:
+            raise BadValue(error) from error
+        return super().convert(name, param, ctx)
 
 
 class SuggestingGroup(click.Group):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parlai_humaneval.cli.errors import ExtraWord, WrongUsage
-from parlai_humaneval.cli.options import described
+from parlai_humaneval.cli.options import TechniqueChoice, described
 from parlai_humaneval.i18n.translate import worded
 from parlai_humaneval.planning import inputs as asked
 from parlai_humaneval.statistics.core.formatting import listed
@@ -32,7 +32,7 @@ _WIDTH = 100
 @described(
     "plan",
     words={"icc": asked.ICC, "two": asked.STUDIES[2], "few": asked.STUDIES[4], "many": asked.STUDIES[5]},
-    technique={"type": click.Choice(list(asked.plannable()))},
+    technique={"type": TechniqueChoice(list(asked.plannable()))},
     wage={"default": asked.HOURLY_WAGE},
     fee={"default": asked.FEE},
     onboarding={"default": asked.ONBOARDING_MINUTES},
@@ -57,6 +57,7 @@ def plan(
     as_json: bool,
     **question: Any,
 ) -> None:
+    question["setting"] = question["setting"] or click.get_current_context().meta.get("setting")
     try:
         settings = _registered_settings(prereg, exclude, chosen)
         if question.get("models") is None and isinstance(settings.get("models"), list):

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from parlai_humaneval._util.terminal import PlainConsole, say_json
 from parlai_humaneval.cli.options import described, placed
-from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, load_zoo, resolve
+from parlai_humaneval.models.selection import specs_of
+from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, load_zoo
 from parlai_humaneval.self_chat import (
     GeneratedFile,
     GenerationProgress,
@@ -46,9 +47,10 @@ def self_chat(
 ) -> None:
     try:
         settings = checked_settings(**{**asked, "start_file": asked["start_file"] or ""})
-        meetings = pairs_of([name.strip() for name in names.split(",") if name.strip()], pairs=pairs)
-        zoo = load_zoo(more=zoo_files)
-        specs = resolve(list(dict.fromkeys(name for pair in meetings for name in pair)), zoo)
+        typed = [name.strip() for name in names.split(",") if name.strip()]
+        pairs_of(typed, pairs=pairs)  # wrong lists are reported before models are looked for
+        specs, _ = specs_of(typed, load_zoo(more=zoo_files))
+        meetings = pairs_of([spec.name for spec in specs], pairs=pairs)
         specs = placed(specs, engine, replicas, ray_address)
         began = time.monotonic()
         part = shard_of(shard) if shard is not None else None

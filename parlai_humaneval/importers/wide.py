@@ -109,7 +109,7 @@ def wide_columns(
     found = found or [name for name in open_to if vocabulary.yes_or_no(frame[name])]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not vocabulary.guessed_columns(ANSWERS[table], known)
-        models = {one for side in SIDES if side in frame for one in frame[side]}
+        models = {one for name in frame if others.get(str(name), name) in SIDES for one in frame[name]}
         if table == "comparisons" and models and {"metric", "winner"} <= {*nameless}:
             found = [name for name in further if name not in hidden and vocabulary.are_winners(frame[name], models)]
         elif table == "comparisons" and not (

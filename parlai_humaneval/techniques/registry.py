@@ -14,6 +14,7 @@ well as more. Scales are in :mod:`parlai_humaneval.techniques.questions`, what i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,9 +197,26 @@ def technique(name: str) -> Technique:
     if name not in known:
         width = max(map(len, known))
         lines = "\n".join(f"  {other:<{width}}  {entry.title} ({entry.source})" for other, entry in known.items())
-        meant = misspelt(name, known, spelled=name.replace("-", "_"))
+        meant = misspelt(name, known, spelled=_plain(name))
         raise UnknownTechnique(f"there is no technique {name!r}", misspelt=meant, try_=f"choose one of:\n{lines}")
     return known[name]
+
+
+def typed_technique(word: str) -> tuple[str, str]:
+    """The technique that is meant by its name or a title of it, in any case, with -, _ or spaces; and the setting that a
+    title is for, or "". Another word is returned as it is."""
+    known = techniques()
+    meant = {_plain(name): (name, "") for name in known}
+    for name, entry in known.items():
+        for setting, title in [("", entry.title), *entry.titles.items()]:
+            of_title = (setting, "") if setting in known else (name, setting if setting in entry.picks else "")
+            for many in ("PM", "MM"):
+                meant.setdefault(_plain(title.replace("{many}", many)), of_title)
+    return meant.get(_plain(word), (word, ""))
+
+
+def _plain(words: str) -> str:
+    return re.sub(r"[\W_]+", "_", words.casefold()).strip("_")
 
 
 def picking(picks: Picks, *, always: bool = True) -> frozenset[str]:

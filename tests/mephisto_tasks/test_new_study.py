@@ -10,7 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from mephisto_tasks.cli.new_page import _field
+from mephisto_tasks.cli import new_page
+from mephisto_tasks.cli.new_page import NewPage, _field
 from mephisto_tasks.config.files import check_models, technique_of_file
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.crowds.mturk.settings import CLOSED
@@ -346,7 +347,7 @@ def test_questions_in_the_terminal(tmp_path: Path) -> None:
     assert "█" in printed
     assert "no study finds a gap of 0 points; enter more than 0 and less than 100 points" in printed
     assert "--gap" not in printed
-    assert "'pw_trn' is not one of " in printed
+    assert "there is no technique 'pw_trn'. Did you mean pw_turn?" in printed
     assert "there is no language 'xx'" in printed
     assert CLOSED.partition(":")[0] in " ".join(printed.split())
     after_technique, _, rest = printed.partition("conf [local]")
@@ -434,3 +435,17 @@ def test_a_zoo_file_that_is_not_there_is_told_with_where_it_was_looked_for(
     assert f"type its path from {folder} or {tmp_path}, or its full path" in told
     with pytest.raises(ZooError, match=rf"{tmp_path}/zoox\.yaml"):
         load_zoo(more=["zoox.yaml"])
+
+
+def test_the_page_cites_no_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards errors on the page of `new` that advise options of a terminal, such as --force above its button."""
+    (tmp_path / "index.html").touch()
+    monkeypatch.setattr(new_page, "BUILT", tmp_path)
+    page = NewPage(Choices(), tmp_path / "study.yaml")
+    asked = {"choices": {"settings": {"models": ["eliza", "retrieval"]}}}
+    (tmp_path / "study.yaml").touch()
+    with pytest.raises(ConfigError) as refused:
+        page._write(asked)
+    assert refused.value.on_page() == f"{tmp_path / 'study.yaml'}: already exists"
+    drawn = page._draft({"choices": {"settings": {"models": ["elizza", "retrieval"]}}})
+    assert drawn["problems"] == ["no model is called “elizza”. Did you mean eliza?"]

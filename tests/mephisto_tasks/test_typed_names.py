@@ -6,15 +6,19 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from mephisto_tasks.chat.config import InteractiveConfig
+from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.config.task import read_config
 from mephisto_tasks.crowds.invitations.store import read_people
 from mephisto_tasks.crowds.panels.panel import panel_door
 from mephisto_tasks.crowds.panels.payer import read_submissions
 from mephisto_tasks.workers.roster import read_worker_list
+from parlai_humaneval.cli import main
 from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
+from parlai_humaneval.techniques.registry import typed_technique
 
 END = "\u200b\u00a0"
 """A zero-width space and a blank, as web pages have them."""
@@ -71,3 +75,47 @@ def test_a_file_of_dialogues_names_its_speakers(tmp_path: Path) -> None:
     path.write_text(json.dumps({"dialogue_id": "d1 ", "turns": turns, "speakers": ["A", "B"]}), encoding="utf-8")
     (dialogue,) = load_dialogues(path, entities)
     assert (dialogue.dialogue_id, dialogue.models, dialogue.kind) == ("d1", ["eliza"], "human_bot")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("PW-Turn", ("pw_turn", "")),
+        ("pw turn", ("pw_turn", "")),
+        ("MM-SOBA", ("sata", "soba")),
+        ("pm_sata_random", ("sata", "")),
+        ("PW-Dialog (human–bot)", ("pw_dialog", "")),
+        ("PW-Dialog (self-chat)", ("self_chat", "")),
+        ("pw_turns", ("pw_turns", "")),
+    ],
+)
+def test_titles_of_techniques_can_be_typed(word: str, meant: tuple[str, str], tmp_path: Path) -> None:
+    """Guards titles that `plan` prints and no command takes: those of settings keep the setting."""
+    assert typed_technique(word) == meant
+    setting = ("setting=soba",) if meant[1] else ()
+    assert technique_of_file(word, ("turns=3",)) == (meant[0], (*setting, "turns=3"))
+    study = tmp_path / "study.yaml"
+    study.write_text(f"technique: {word}\n", encoding="utf-8")
+    assert technique_of_file(str(study), ()) == (meant[0], (f"conf={study}", *setting))
+
+
+@pytest.mark.parametrize(
+    ("title", "says"), [("PM-SOBA", "PM-SOBA needs"), ("sm turn", "SM-Turn needs"), ("PW-Tern", "Did you mean pw_turn")]
+)
+def test_a_plan_takes_the_titles_that_it_prints(title: str, says: str) -> None:
+    """Guards the option of `plan`, which has a list of its own; a misspelt title gets the list with the titles."""
+    result = CliRunner().invoke(main, ["plan", "--technique", title, "--gap", "0.1"])
+    assert says in result.output
+    assert result.exit_code == 0 or "pw_turn            PW-Turn (Smith" in result.output
+
+
+def test_a_file_talks_to_a_model_of_the_zoo(tmp_path: Path) -> None:
+    """Guards `self-chat`, whose list of models takes what `try` takes; a model that is not there is sought by --zoo."""
+    bot = tmp_path / "bots.py"
+    bot.write_text("def reply(history):\n    return history[-1].text\n", encoding="utf-8")
+    typed = ["self-chat", "--num-dialogues", "1", "--exchanges", "1", "--out", str(tmp_path), "--models"]
+    made = CliRunner().invoke(main, [*typed, f"{bot},eliza", "--pairs"])
+    assert made.exit_code == 0, made.output
+    assert (tmp_path / "bots--eliza.jsonl").is_file()
+    refused = CliRunner().invoke(main, [*typed, "bots,eliza"])
+    assert "add --zoo FILE for models of your own file" in refused.output

@@ -145,6 +145,7 @@ VALUES = {
     "parlai_humaneval/models/zoo/secrets.py": "options that are mappings as text",
     "mephisto_tasks/cli/new.py": "NAME=VALUE",
     "mephisto_tasks/config/files.py": "a list as it is typed",
+    "mephisto_tasks/launch/config.py": "the value of a misspelt setting",
     "mephisto_tasks/launch/new_study.py": "what was typed, and defaults",
     "mephisto_tasks/storage/mephisto_import.py": "settings in Mephisto's database",
     "mephisto_tasks/storage/results.py": "settings in Mephisto's database",

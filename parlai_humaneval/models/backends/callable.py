@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import logging
 import operator
+import re
 import sys
 import sysconfig
 import threading
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 OFFERED: dict[str, object] = {"persona": [], "seed": 0}
 """Keyword arguments that a function may declare: the sentences it is to play, and the conversation's seed."""
+TURN_ADVICE = "use history[-1].text for the last message, and history[-1].speaker for its side (human or bot)"
 
 
 class OwnFunction:
@@ -78,7 +80,8 @@ class OwnFunction:
             self._told.add(said)
             where = "".join(traceback.format_list(frames)).rstrip()
             logger.error("%s raised %s: %s\n%s", self.name, type(error).__name__, error, where)
-        return OutsideError(said)
+        of_turn = isinstance(error, (TypeError, AttributeError)) and re.search(r"['\"]Turn['\"]", str(error))
+        return OutsideError(said, try_=TURN_ADVICE if of_turn else ())
 
     def close(self) -> None:
         with self._starting:

@@ -57,11 +57,6 @@ _P_STEPS = ((0.001, 1.0), (0.01, 0.75), (ALPHA, 0.45))
 """Below each p-value, how deep the blue is."""
 
 
-def to_css(text: str) -> str:
-    """Placeholders → ``var(--ink)`` …"""
-    return _PLACEHOLDER.sub(lambda found: f"var({_PROPERTIES[found.group()]})", text)
-
-
 def heat_colour(value: float | None, scale: str) -> tuple[str, str]:
     """Colours of a cell and of the words in it; a cell without a value is left as the page is.
 
@@ -117,7 +112,9 @@ def inline_svg(svg: str, key: str, title: str, description: str) -> str:
         if "id" in attributes:
             attributes["id"] = prefix + attributes["id"]
         for name, value in attributes.items():
-            attributes[name] = _TO_ID.sub(f"url(#{prefix}", to_css(value) if name in _COLOURED else value)
+            if name in _COLOURED:  # placeholders → ``var(--ink)`` …
+                value = _PLACEHOLDER.sub(lambda found: f"var({_PROPERTIES[found.group()]})", value)
+            attributes[name] = _TO_ID.sub(f"url(#{prefix}", value)
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.attrib |= {"role": "img", "aria-labelledby": f"{prefix}title {prefix}desc"}

@@ -194,6 +194,8 @@ async def test_a_retired_model_speaks_to_its_last_and_is_not_loaded_again(start:
         assert run.study.remaining == 1
         await eventually(lambda: idle(run))
     assert [result.done for result in said(data_dir).orders] == [True, False]
+    misspelt = command("steer", "retire", "alpa", "--task-name", TASK, "--data-dir", str(data_dir))
+    assert f"steer retire alpha --task-name {TASK}" in misspelt.stderr
     async with start(**three) as run:
         assert set(run.study.pool.specs) == {"alpha", "beta"}
         assert "not loaded in this launch" in await ordered(run, RestoreModel(model="gamma"))

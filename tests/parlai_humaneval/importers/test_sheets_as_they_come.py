@@ -56,6 +56,26 @@ def test_votes_under_single_letters_need_no_table(command, tmp_path: Path):
     assert read_tables(command.out).comparisons["winner"].tolist() == ["gpt", "tie"]
 
 
+@pytest.mark.parametrize("who", ["System left,System right", "chatbot left,chatbot right", "System A,System B"])
+def test_a_sheet_of_votes_with_a_question_for_a_heading(command, tmp_path: Path, who: str):
+    """Guards models that are named by their side, whose votes were taken for ratings because no column is a winner."""
+    text = (
+        f"Annotator ID,{who},Which one did you like more?,How sure are you (1-5),chat no.\n"
+        "a1,x,y,left,3,1\na1,y,x,right,4,2\n"
+    )
+    done = imported(command, tmp_path, text)
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons[["item_id", "winner"]].values.tolist() == [["1", "x"], ["2", "x"]]
+
+
+def test_a_missing_file_is_not_any_other(command, tmp_path: Path):
+    """Guards a suggestion whose name is like the missing one by its ending alone."""
+    (tmp_path / "one.csv").touch()
+    assert "Did you mean" not in command(tmp_path / "votes.csv").stderr
+    (tmp_path / "vote.csv").touch()
+    assert "Did you mean vote.csv?" in command(tmp_path / "votes.csv").stderr
+
+
 def test_rows_of_averages_below_an_empty_cell_are_left_out(command, tmp_path: Path):
     """Where a spreadsheet writes “Mean” under its second column."""
     done = imported(command, tmp_path, "rater,dialogue,model,fluency\nann,d1,gpt,4\nbob,d2,gpt,2\n,Mean,,3\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[3] / "mephisto_tasks/webapp/scripts/wire_types.py"
+SCRIPT = Path(__file__).resolve().parents[3] / ".ci/wire_types.py"
 
 
 @pytest.fixture(scope="module")

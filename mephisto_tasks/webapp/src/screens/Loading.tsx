@@ -12,7 +12,7 @@ export const EXPLAIN_AFTER_MS = 10_000;
 /** What is done, and why it takes long. */
 const WORDS: Readonly<Record<Waiting, () => [string, string]>> = {
   config: () => [t("Loading the task…"), t("The page is still waiting for the server to describe the task.")],
-  agent: () => [t("Asking for a conversation…"), t("The server has not answered yet. The server may be busy or still starting.")],
+  agent: () => [t("Asking for a conversation…"), t("The server has not answered yet. It may be busy or still starting.")],
   connection: () => [t("Connecting…"), t("There is no live connection to the server yet. The page keeps trying.")],
   first_state: () => [t("Getting your conversation ready…"), t("The connection is good. The server is still preparing the first step.")],
 };

@@ -28,7 +28,7 @@ export function GiveBack({ onGiveBack }: { onGiveBack: () => void }) {
         }
       >
         <div className={styles.body}>
-          <p>{t("Your place will be given to somebody else, and you will not be able to come back to it. Your work so far is saved.")}</p>
+          <p>{t("Your place will be given to somebody else, and you cannot come back to it. Your work so far is saved.")}</p>
         </div>
       </Modal>
     </>

@@ -75,7 +75,7 @@ export function Unread({ end }: { end: HTMLElement }) {
     // It may stand in a label, whose input a press would change.
     // eslint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions -- it takes presses only to do nothing
     <p role="alert" ref={words} className={`box warning strong ${styles.held}`} onClick={(event) => event.preventDefault()}>
-      {t("{name}: you have not seen the end yet. Please read it, then continue.", { name: end.dataset.end ?? "" })}
+      {t("{name}: you have not seen the end yet. Please read it first.", { name: end.dataset.end ?? "" })}
     </p>,
     end.closest("section") ?? end,
   );

@@ -1,4 +1,4 @@
-/** Written by scripts/wire_types.py from parlai_humaneval/schema; `npm run wire` rewrites it. */
+/** Written by .ci/wire_types.py from parlai_humaneval/schema; `npm run wire` rewrites it. */
 import * as v from "valibot";
 import { WebAddress, within } from "./lenient";
 

@@ -28,7 +28,7 @@ export function useDifferences(replies: readonly Said[] | null): Differences {
     ),
     note: comparable && (
       <p role="status" className={`soft ${styles.note}`}>
-        {shown && t("Underlined words are the words in which a reply differs from all other replies.")}
+        {shown && t("Underlined words are those in which a reply differs from all others.")}
       </p>
     ),
   };

@@ -38,7 +38,7 @@ export function WaitStepView({ step, talking }: { step: WaitStep; talking: boole
         <div role="status">
           {step.slow && <p className={`box warning ${styles.told}`}>{step.text}</p>}
           {!step.slow && long && (
-            <p className={`box warning ${styles.told}`}>{t("This is taking longer than usual. Your work is safe, and you do not need to do anything.")}</p>
+            <p className={`box warning ${styles.told}`}>{t("This is taking longer than usual. Your work is safe, and there is nothing to do.")}</p>
           )}
         </div>
       </section>

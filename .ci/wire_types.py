@@ -16,10 +16,10 @@ from pydantic import TypeAdapter
 from parlai_humaneval.schema.steps import Answer, PageState, Step
 from parlai_humaneval.schema.wire import MAX_TEXT, MOST_LEVELS, MOST_PARTS
 
-FILE = Path(__file__).resolve().parents[1] / "src/wire/schema.gen.ts"
+FILE = Path(__file__).resolve().parents[1] / "mephisto_tasks/webapp/src/wire/schema.gen.ts"
 WIDTH = 120
 HEAD = f"""\
-/** Written by scripts/wire_types.py from parlai_humaneval/schema; `npm run wire` rewrites it. */
+/** Written by .ci/wire_types.py from parlai_humaneval/schema; `npm run wire` rewrites it. */
 import * as v from "valibot";
 import {{ WebAddress, within }} from "./lenient";
 
@@ -49,7 +49,10 @@ def written() -> str:
     schemas, shared = TypeAdapter.json_schemas(
         [(name, "validation", TypeAdapter(root)) for name, root in ROOTS.items()], ref_template="{model}"
     )
-    models: dict[str, Schema] = {**shared["$defs"], **{name: schemas[name, "validation"] for name in ("Step", "Answer")}}
+    models: dict[str, Schema] = {
+        **shared["$defs"],
+        **{name: schemas[name, "validation"] for name in ("Step", "Answer")},
+    }
     models["Markup"] = models["Card"]["properties"]["markup"]["anyOf"][0]
     return "\n".join([HEAD, *(_declared(name, models) for name in _ordered(models))])
 
@@ -120,7 +123,7 @@ def _expression(schema: Schema, name: str = "") -> str:
             return "v.number()"
         case {"type": kind}:
             return f"v.{kind}()"
-    raise ValueError(f"scripts/wire_types.py cannot write a check for {schema}: add this check to the script.")
+    raise ValueError(f".ci/wire_types.py cannot write a check for {schema}: add this check to the script.")
 
 
 def _fields(name: str, fields: Mapping[str, Schema], required: list[str]) -> str:

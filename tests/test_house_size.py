@@ -34,7 +34,6 @@ SHORT = {
     "mephisto_tasks/storage/provider_names.py": "every command and every room above imports it",
     "parlai_humaneval/_util/arrays.py": "loads numpy, which its neighbours must not",
     "parlai_humaneval/_util/plugins.py": "every command imports it at its start",
-    "parlai_humaneval/_util/renamed.py": "imported with the package itself",
     "parlai_humaneval/cli/parlai.py": "a command that hands everything to ParlAI",
     "parlai_humaneval/cli/self_chat_multirun.py": "python -m; must be imported before Hydra finds plug-ins",
     "parlai_humaneval/cli/self_chat_script.py": "ParlAI loads it by its name",

@@ -279,8 +279,7 @@ class StoppingMonitor:
         return self._foreseen
 
     def _foresee(self, ahead: Callable[[], log.Forecast], state: tuple[int, int]) -> None:
-        foreseen = ahead()
-        self._foreseen, self._foreseen_of, self._foreseen_at = foreseen, state, self._clock()
+        self._foreseen, self._foreseen_of, self._foreseen_at = ahead(), state, self._clock()
 
     def _write(self) -> None:
         """What is not on the disk yet, in order; nothing while nobody came: settings stay free."""
@@ -350,9 +349,8 @@ def note_missing(monitor: StoppingMonitor, finished: Iterable[tuple[str, Rated]]
 
 def unknown_workers(monitor: StoppingMonitor, finished: Iterable[tuple[str, Rated]]) -> int:
     """How many workers finished what would be evidence, and never came by the log, which is written first."""
-    return len(
-        {worker for worker, record in finished if outcome_of(record, _models(record)) and not monitor.came(worker)}
-    )
+    evidence = {worker for worker, record in finished if outcome_of(record, _models(record))}
+    return sum(not monitor.came(worker) for worker in evidence)
 
 
 def _models(record: Rated) -> Models:

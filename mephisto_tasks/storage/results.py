@@ -17,6 +17,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run, study_folder
+from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
 from mephisto_tasks.storage.provider_names import ResultsError as ResultsError
 from mephisto_tasks.storage.sqlite import Database, waits_at_most
 from parlai_humaneval._util.data_files import FASTEST
@@ -286,7 +287,7 @@ def _records(
 
 
 _DEMO_TASK = re.compile(r"demo-.+-\d{8}-\d{6}-[0-9a-f]{4}")
-_DEMO_RATER = re.compile(r"sim\d+-\d+(_sandbox)?")  # Names that a demo gives, and nobody else
+_DEMO_RATER = re.compile(rf"sim\d+-\d+({SANDBOX_SUFFIX})?")  # Names that a demo gives, and nobody else
 
 
 def was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:

@@ -1,16 +1,28 @@
-"""Modules by the names that they had before they moved."""
+"""Modules, and names in them, by the names that they had before they moved."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from parlai_humaneval import analysis
+from parlai_humaneval._util import plugins
 from parlai_humaneval._util.renamed import new_names
+from parlai_humaneval.tables.example import example_tables
+from parlai_humaneval.tables.files import write_tables
+
+OLD_PACKAGE = Path(__file__).parents[1] / "data" / "own_package_0_2"
+"""The package in the documentation of version 0.2.0, as it was."""
 
 
 def test_every_old_name_names_a_module_that_exists_and_no_module_of_today() -> None:
@@ -20,6 +32,8 @@ def test_every_old_name_names_a_module_that_exists_and_no_module_of_today() -> N
         "from importlib.util import find_spec\n"
         "from parlai_humaneval._util.renamed import new_names, _OldNames\n"
         "for old, new in new_names().items():\n"
+        "    if ':' in old:\n"
+        "        continue\n"
         "    assert find_spec(new) is not None, new\n"
         "    if not old.endswith('__main__'):\n"
         "        assert isinstance(find_spec(old).loader, _OldNames), old\n"
@@ -45,6 +59,67 @@ def test_an_old_name_is_the_very_module_of_today_and_warns(old: str, new: str, n
     assert module is import_module(new)
     if name is not None:
         assert hasattr(module, name)
+
+
+def _moved() -> dict[str, str]:
+    return {old: new for old, new in new_names().items() if ":" in old}
+
+
+@pytest.mark.parametrize(("old", "new"), _moved().items(), ids=_moved())
+def test_a_name_that_has_left_a_module_is_the_very_object_of_today_and_warns(old: str, new: str) -> None:
+    """Guards packages of other people, and the table: a line must neither lead nowhere nor hide a name of today."""
+    (module, name), (home, new_name) = old.split(":"), new.split(":")
+    assert name not in vars(import_module(module))
+    assert module not in new_names(), "the line must have the module's name of today"
+    with pytest.warns(DeprecationWarning, match=re.escape(f"{module}.{name} is now {home}.{new_name};")):
+        moved = getattr(import_module(module), name)
+    assert moved is vars(import_module(home))[new_name]
+
+
+def test_a_name_that_has_left_a_module_is_there_by_the_old_name_of_the_module_too() -> None:
+    """Guards crowds of other people: both the module and the name may have moved."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        contract, today = (
+            import_module("mephisto_tasks.crowds.contract"),
+            import_module("mephisto_tasks.admission.visits"),
+        )
+        arrivals = import_module("mephisto_tasks.crowds.link.arrivals")
+        assert issubclass(contract.NotYetKnown, Exception)
+        assert arrivals.TurnedAway is today.TurnedAway
+    with pytest.raises(AttributeError, match=r"module 'mephisto_tasks.crowds.crowd' has no attribute 'NotYetKnwn'"):
+        _ = contract.NotYetKnwn
+
+
+@pytest.fixture
+def old_package(tmp_path: Path) -> Path:
+    """A folder for Python's path in which the package of version 0.2.0 is installed."""
+    shutil.copytree(OLD_PACKAGE / "polite_package", tmp_path / "site" / "polite_package")
+    (entry,) = re.findall(r'^polite = "(.*)"$', (OLD_PACKAGE / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    info = tmp_path / "site" / "polite_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: polite-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\npolite = {entry}\n")
+    return tmp_path / "site"
+
+
+def test_the_package_in_the_documentation_of_version_0_2_still_works(old_package: Path, tmp_path: Path) -> None:
+    """Guards everybody who wrote one like it: a plug-in that cannot be loaded ends every command."""
+    tables = example_tables()
+    write_tables(replace(tables, turns=tables.turns.assign(text="A reply.")), tmp_path / "tables")
+    path = os.pathsep.join(filter(None, (str(old_package), os.environ.get("PYTHONPATH"))))
+    program = [sys.executable, "-W", "always", "-c", "from parlai_humaneval.cli import main; main()"]
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run([*program, *arguments], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "parlai_humaneval.techniques.PW_TURN is now parlai_humaneval.techniques.registry.PW_TURN" in done.stderr
+        return done
+
+    reported = run("report", "--tables", str(tmp_path / "tables"), "--draws", "100", "--json")
+    assert json.loads(reported.stdout)["longest_replies"]["characters"] == dict.fromkeys(("ada", "bob", "cyd"), 8)
+    assert "PoliteTurn" in run("launch", "--help").stdout
 
 
 def test_a_program_starts_by_its_old_name() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, closing, nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from servers import prolific
 from servers.mturk import DENIED, Worker
 from stored_study import StoredStudy, choices
 
+from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.control.orders import Pause, Resume, give
 from mephisto_tasks.crowds import registry
 from mephisto_tasks.crowds.crowd import Crowd, CrowdError, Forgotten
 from mephisto_tasks.crowds.link.crowd import DONE_ALREADY, LinkCrowd, arrival_by
+from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.panels.panel import panel_names
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch import running
@@ -327,6 +330,29 @@ def test_traces_of_somebody_who_is_forgotten(crowd: Crowd, data_dir: Path) -> No
             assert {str(value) for value in values} <= {"7", "9", "somebody", TASK}
     assert crowd.outside_ids(data_dir, person) == []
     assert crowd.people(data_dir, [TASK]) == []
+    if isinstance(crowd, LinkCrowd):
+        _forget_in_a_single_task(crowd, data_dir)
+
+
+def _forget_in_a_single_task(crowd: LinkCrowd, data_dir: Path) -> None:
+    """Visits in other tasks, of other people and blocks are there afterwards."""
+    store = LinkDatastore(data_dir / crowd.provider_type)
+    everybody = [(name, task) for name in ("somebody", "somebody else") for task in (TASK, "another task")]
+    for name, task in everybody:
+        store.add(task, Arrival(name, "a door", "", f"{name} in {task}"))
+    store.set_blocked("7", True)
+    person = Forgotten("7", "somebody", [TASK], ["9"], everywhere=False)
+    of_store = [each for each in registry.crowds() if each.provider_type == crowd.provider_type]  # some share theirs
+    ids = {name for each in of_store for name in each.outside_ids(data_dir, person)}
+    assert (f"somebody in {TASK}" in ids, "somebody in another task" in ids) == (True, False)
+    for trace in (trace for each in of_store for trace in each.traces(data_dir, person)):
+        if trace.store.exists():
+            with closing(sqlite3.connect(trace.store)) as connection, connection:
+                for sql, values in trace.statements:
+                    connection.execute(sql, values)
+    left = [(visit.worker_name, task) for task in (TASK, "another task") for visit in store.of_task(task)]
+    assert sorted(left) == sorted(set(everybody) - {("somebody", TASK)})
+    assert store.is_blocked("7")
 
 
 def test_private_ids_and_health(crowd: Crowd, data_dir: Path) -> None:

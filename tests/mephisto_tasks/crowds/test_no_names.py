@@ -42,6 +42,15 @@ STORED = {
     ("data/releases.yaml", "mechanical turk"): "the site where results can be downloaded",
     ("report/methods.yaml", "hit"): "what a paper did",
     ("data/disclosures.yaml", "sona"): "Turkish",
+    ("data/disclosures.yaml", "turk"): "the same",
+    ("data/import_words.yaml", "turker"): "a column of files that can be imported",
+    ("data/releases.yaml", "turker"): "columns of published data",
+    ("data/releases.yaml", "turk"): "the site where results can be downloaded",
+    ("data/releases.yaml", "amazon.com"): "the same",
+    ("importers/units.py", "turk"): "ParlAI's own mark of workers in its old files",
+    ("materials/contexts.py", "turker"): "a key of ParlAI's published contexts",
+    ("storage/provider_names.py", "_sandbox"): "what Mephisto adds to names in every sandbox, that on this machine too",
+    ("importers/readers.py", "_sandbox"): "the same in files that can be imported",
 }
 """File and name → why it stays there: stored names of old runs, published ones, and other words. It may only shrink."""
 NAMED_IN_CROWDS = {
@@ -59,11 +68,22 @@ for crowd in crowds():
 HOMES["link"].add("link")  # what these crowds share
 for known in panel_names():
     HOMES[known] |= {"panels", known}  # a panel with a service of its own has a folder, too
+HOMES["cloudresearch.com"] = HOMES["cloudconnect"]
 SITES = re.compile(
-    "|".join(["mturk", r"mechanical\W?turk", *(rf"\b{name}\b" for name in panel_names()), r"(?-i:\bHITs?\b)"]),
+    "|".join(
+        [
+            "mturk",
+            r"mechanical\W?turk",
+            r"\b(?:turk(?:er)?s?|amt)\b",
+            r"(?<!\w)_sandbox\b",
+            r"\b(?:amazon|cloudresearch)\.com\b",
+            *(rf"\b{name}\b" for name in panel_names()),
+            r"(?-i:\bHITs?\b)",
+        ]
+    ),
     re.IGNORECASE,
 )
-"""“HIT” is a site's word; “hit” is anybody's."""
+"""“HIT” is a site's word; “hit” is anybody's. Domains of the other sites contain the names of their panels."""
 NAMES = {name for crowd in crowds() for name in (crowd.place, crowd.provider_type)}
 """As strings of their own: “link” in a sentence is a link."""
 ANY_NAME = "|".join(sorted(map(re.escape, NAMES), key=len, reverse=True))
@@ -75,6 +95,8 @@ ROOMS = {*FOLDERS, "invitations", "link"}
 """Folders of crowds, by which a module's name would tell which crowd it is."""
 ANYWHERE = re.compile(rf"[\"'][^\"'\n]*\b({ANY_NAME})\b[^\"'\n]*[\"']|__module__", re.IGNORECASE)
 """Strings with such a name. No program without them, or a site, names a crowd."""
+PARTS = re.compile(r"[\"']\s+[rbfu]*[\"']", re.IGNORECASE)
+"""The end of a string before the start of another: one string for Python."""
 COMMENTS = {
     (".yaml", ".yml"): r"(?m)(^|\s)#.*$",
     (".sql",): r"--.*",
@@ -94,8 +116,19 @@ def named(text: str) -> Iterator[re.Match[str]]:
         seen.add(at)
 
 
+def names_in_parts(text: str) -> Iterator[tuple[int, str]]:
+    """Line and name of every crowd in a program's strings, those that are written in parts as they are together."""
+    for node in ast.walk(ast.parse(text)) if PARTS.search(text) else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for match in named(node.value):
+                yield node.lineno, match[match.lastindex or 0]
+            if node.value.lower() in NAMES:
+                yield node.lineno, node.value.lower()
+
+
 def names_in(text: str) -> Iterator[tuple[int, str]]:
     """Line and name of every crowd in a program's identifiers and strings; comments may tell of them."""
+    yield from names_in_parts(text)
     if not ANYWHERE.search(text) and next(named(text), None) is None:
         return  # most programs: to split those into words, too, takes seconds
     strings = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
@@ -217,6 +250,15 @@ def test_nobody_imports_a_crowds_folder() -> None:
         'is_here = place.upper() == "LOCAL"\n',
         'place = u"local"\n',
         'is_theirs = "invitations" in type(crowd).__module__\n',
+        'stored = name + "_sandbox"\n',
+        'is_paid = place == "turk"\n',
+        "amt_workers = {}\n",
+        "def of_turkers() -> None: ...\n",
+        'pay_at = "https://www.cloudresearch.com/pay"\n',
+        'site = "requester.amazon.com"\n',
+        'is_there = place == "lo" "cal"\n',
+        'text = (\n    "on Mechanical "\n    "Turk"\n)\n',
+        'said = "Ask on Pro" f"lific, {who}"\n',
     ],
 )
 def test_the_guard_sees_what_is_planted(planted: str) -> None:
@@ -275,6 +317,7 @@ def test_the_guard_sees_what_is_planted_in_help() -> None:
         "local_link = is_mock(link)\n",
         "hits = by_persona_id\n",
         'x = "a hit"  # MTurk\n',
+        "owed_in_sandbox = is_sandbox\n",
     ],
 )
 def test_the_guard_leaves_other_words_alone(innocent: str) -> None:

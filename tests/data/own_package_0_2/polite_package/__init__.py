@@ -1,0 +1,1 @@
+"""Which reply is more polite?"""

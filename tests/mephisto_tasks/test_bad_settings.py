@@ -25,7 +25,7 @@ from parlai_humaneval._util.errors import HumanevalError
         (
             "sata",
             ["group_size=3"],
-            "named, not 2 in: launch try: name them: 'models=[a,b]'",
+            "named, but you named 2 in: launch try: name them: 'models=[a,b]'",
         ),
         (
             "single_model",

@@ -59,11 +59,11 @@ def test_a_misspelt_name_is_met_with_the_nearest_right_one(arguments: list[str],
     [
         (
             ["demo", "--raters", "2", "--models", "eliza"],
-            "not 1 in: main demo try: name them: --models a,b",
+            "but you named 1 in: main demo try: name them: --models a,b",
         ),
         (
             ["launch", "pw_turn", "models=[eliza]"],
-            "not 1 in: main launch try: name them: 'models=[a,b]'",
+            "but you named 1 in: main launch try: name them: 'models=[a,b]'",
         ),
         (["demo", "--raters", "2", "--task", "self_chat", "--models", "eliza"], "try: name them: --models a,b"),
         (["demo", "--task", "third_party", "conf=ma2023_gold"], "such as 'dialogues=[chats.jsonl]'"),

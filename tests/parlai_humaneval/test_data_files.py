@@ -144,6 +144,7 @@ VALUES = {
     "parlai_humaneval/models/backends/language_models.py": "the option chat_template_kwargs",
     "parlai_humaneval/models/zoo/secrets.py": "options that are mappings as text",
     "mephisto_tasks/cli/new.py": "NAME=VALUE",
+    "mephisto_tasks/cli/new_page.py": "a default",
     "mephisto_tasks/config/files.py": "a list as it is typed",
     "mephisto_tasks/launch/config.py": "the value of a misspelt setting",
     "mephisto_tasks/launch/new_study.py": "what was typed, and defaults",

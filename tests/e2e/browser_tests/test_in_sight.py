@@ -58,6 +58,7 @@ READ_TO_THE_END = [
     *("third_party-choose", "third_party-rank", "pw_dialog", "third_party-verdict"),
 ]
 NOT_SEEN = "you have not seen the end yet."
+SAME_PRESS_MS = 600  # presses closer together are one
 LOOSE = "label[for=message], [role=group] h2, [data-question]"
 """What asks where one has read: in a low window it follows what is judged, and is out of sight until then."""
 
@@ -453,6 +454,7 @@ def test_nobody_answers_before_each_end_was_on_the_screen(stage: tuple[str, Stag
         _rest(page)
         assert _readable(note)
         assert _ends_seen(page) > before
+        page.wait_for_timeout(SAME_PRESS_MS)
     assert len(on_stage.answers) == 1
     assert _ends_seen(page) == set(names)
     expect(note).to_have_count(0)
@@ -485,8 +487,30 @@ def test_a_key_that_chooses_an_unseen_reply_shows_it(stages: Callable[[str], Sta
     page.keyboard.press("Enter")
     assert _sent(on_stage) == []
     expect(page.get_by_role("alert").filter(has_text=f"Reply 1: {NOT_SEEN}")).to_be_in_viewport()
+    page.wait_for_timeout(SAME_PRESS_MS)
     page.keyboard.press("Enter")
     assert [answer["selected"] for answer in _sent(on_stage)] == [[page.locator("label input").nth(1).input_value()]]
+
+
+@pytest.mark.parametrize("name", ["pw_turn", "sata-eight"])
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_who_is_led_to_an_unseen_end_changes_no_choice(stages: Callable[[str], Stage], size: str, name: str) -> None:
+    """Neither by going on with the reason, nor by an arrow, nor by a press on the words there, nor by a double press."""
+    on_stage = stages(size)
+    page = _open(on_stage, SCENES[name])
+    page.keyboard.press("1")
+    chosen = page.locator("form input:checked").evaluate_all("inputs => inputs.map((input) => input.value)")
+    note = page.get_by_text(NOT_SEEN)
+    page.wait_for_timeout(SAME_PRESS_MS)
+    if SCENES[name].explains:
+        page.get_by_role("textbox").fill("It is kind.")
+    page.get_by_role("button", name="Continue").dblclick()
+    expect(note).to_be_in_viewport()
+    assert _sent(on_stage) == []
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    note.click()
+    assert page.locator("form input:checked").evaluate_all("inputs => inputs.map((input) => input.value)") == chosen
 
 
 def _ends_seen(page: Page) -> set[str]:

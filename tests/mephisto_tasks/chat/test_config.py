@@ -46,7 +46,7 @@ def test_what_mephisto_adds_is_left_alone() -> None:
     [
         ({"technique": "pw_trun"}, "no technique 'pw_trun'. Did you mean pw_turn? Choose one of:\n  pw_turn "),
         ({"metric": "fun"}, "no metric 'fun'; choose one of: preference, humanness, interestingness"),
-        ({"models": []}, "named, not 0; name them: 'models=[a,b]'"),
+        ({"models": []}, "named, but you named 0; name them: 'models=[a,b]'"),
         ({"models": ["a"]}, "at least 2 models must be named"),
         ({"models": "a,b"}, "models: must be a list, such as [a,b], not 'a,b'"),
         ({"models": ["a", "a"]}, "cannot be compared with itself: ['a', 'a']"),

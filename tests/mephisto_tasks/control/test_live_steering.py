@@ -315,7 +315,7 @@ async def test_the_snapshot_tells_who_is_inside_and_how_others_ended(start: Laun
             await rater.practise(RIGHT, good)
             await rater.client.submit_onboarding()
             await rater.talk_until("choose", turn=2)
-            await eventually(lambda: [one.step for one in said(data_dir).inside] == ["choose"])
+            await eventually(lambda: [(one.step, one.part) for one in said(data_dir).inside] == [("choose", 2)])
             (inside,) = said(data_dir).inside
             assert (inside.phase, inside.unit, inside.part, inside.parts) == ("task", "turn", 2, 2)
             assert (inside.simulated, inside.here) == (False, True)

@@ -110,7 +110,7 @@ async def test_what_a_judge_says_later_is_not_used_and_another_judge_is_refused(
         ({"stop": "collected", "margin": None, "max_dialogues": None}, "judge.*only studies with stop=decided"),
         ({"judge": "nowhere.yaml"}, "nowhere.yaml"),
         ({"judge_max_cost": 1.0}, "has no price"),
-        ({"judge": "", "judge_max_cost": 1.0}, "there is none"),
+        ({"judge": "", "judge_max_cost": 1.0}, "no judge is set"),
     ],
 )
 def test_what_does_not_go_with_a_judge_is_refused(tmp_path: Path, settings: dict[str, Any], said: str) -> None:

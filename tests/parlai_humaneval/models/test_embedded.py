@@ -102,7 +102,7 @@ def test_retrieval_shares_its_index_and_loads_in_a_second() -> None:
     ("text", "said"),
     [
         ("", "is empty"),
-        ('{"dialogue_id": "1", "turns": ["one"]}', r"corpus\.jsonl, line 1: at turns: .*at least 2"),
+        ('{"dialogue_id": "1", "turns": ["one"]}', r"corpus\.jsonl, line 1: at turns: .*needs 2 or more"),
         ('{"dialogue_id": "1", "turns": ["a", "b"]}\nnot json', r"corpus\.jsonl, line 2: not JSON"),
         ('{"turns": ["a", "b"]}', r"at dialogue_id: is missing; expected"),
     ],

@@ -86,7 +86,7 @@ def test_safe_personas_are_matched_as_parlai_does(put: Put, tmp_path: Path) -> N
         ("[1,\n2", "line 2: not JSON"),
         ("i ski|i bake\n", "not JSON.*goes with an episode file, as safe_personas"),
         ({"personas": []}, "not a list"),
-        ([EPISODE, {**EPISODE, "personas": [["I ski."]]}], "episode 2: at personas: .*at least 2"),
+        ([EPISODE, {**EPISODE, "personas": [["I ski."]]}], "episode 2: at personas: .*needs 2 or more"),
         ([{**EPISODE, "personas": [["I ski.", " "], ["I swim."]]}], "episode 1: at personas.0.1"),
         ([{**EPISODE, "guided_turker_utterance": ""}], "episode 1: at guided_turker_utterance"),
         ([{key: EPISODE[key] for key in ("personas", "context_dataset")}], "at free_turker_utterance: is missing"),

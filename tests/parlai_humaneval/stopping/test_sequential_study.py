@@ -113,7 +113,7 @@ def test_the_rule_cannot_change_in_mid_study(ended: SequentialStudy) -> None:
     with pytest.raises(RuleChanged, match=r"alpha was 0\.05 and is now 0\.1"):
         replay(ended.log, rule=rule(alpha=0.1, beta=0.05))
     # beta, which nobody gave, is as alpha
-    with pytest.raises(RuleChanged, match=r"hold: alpha was 0\.05 and is now 0\.1; leave"):
+    with pytest.raises(RuleChanged, match=r"hold: alpha was 0\.05 and is now 0\.1; keep"):
         replay(ended.log, rule=rule(alpha=0.1))
 
 

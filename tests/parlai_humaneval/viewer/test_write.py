@@ -185,8 +185,7 @@ def test_the_number_of_decided_answers_leads_to_those_without_ties() -> None:
     counted = [
         (row.n, made.links["n"]) for row, made in zip(document.summaries()[0].models, models.made_of, strict=True)
     ]
-    (design,) = [section for name, section in document.sections.items() if name == "design"]
-    for table, view in zip(design.data_tables(), draw._tables("design", design, None), strict=True):
+    for table, view in zip(document.data_tables("design"), draw._tables("design", document, None), strict=True):
         rows = zip(table.rows, view.made_of, strict=True)
         counted += [(row["n"], made.links["n"]) for row, made in rows if any(one.key == "n" for one in table.columns)]
     assert len(counted) > 5

@@ -196,7 +196,7 @@ def test_wheel_declares_its_command(wheel: Path) -> None:
 
 def test_plain_pip_gives_a_sentence_that_mends_it(by_pip: Path, tmp_path: Path) -> None:
     """ParlAI and Mephisto cannot be requirements of the wheel: commands that need them name the line that installs them."""
-    for command in (["demo", "--raters", "1", "--dialogues", "1"], ["launch", "pw_turn"], ["doctor"]):
+    for command in (["demo", "--raters", "1", "--dialogues", "1"], ["launch", "pw_turn", "port=0"], ["doctor"]):
         done = run(by_pip, tmp_path, *command)
         assert done.returncode != 0
         assert "ParlAI" in done.stdout + done.stderr

@@ -33,9 +33,9 @@ def told(arguments: list[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["demo", "--task", "pwturn"], "Did you mean pw_turn?"),
-        (["demo", "--task", "pwturn", "--raters", "2"], "Did you mean pw_turn?"),
-        (["launch", "pw-turn"], "Did you mean pw_turn?"),
+        (["demo", "--task", "pwtrun"], "Did you mean pw_turn?"),
+        (["demo", "--task", "pwtrun", "--raters", "2"], "Did you mean pw_turn?"),
+        (["launch", "pw-trun"], "Did you mean pw_turn?"),
         (["launch", "zzz"], "there is no technique 'zzz'"),
         (["repport"], "no such command: repport. Did you mean report?"),
         (["zzz"], "no such command"),

@@ -25,7 +25,6 @@ from mephisto_tasks.launch.running import LaunchController, RunningStudy, Stoppe
 from mephisto_tasks.server.app import Serving
 from mephisto_tasks.storage.locks import task_lock
 from mephisto_tasks.storage.sqlite import Beginning
-from parlai_humaneval.materials.consent import load_consent
 
 __all__ = ["RunningStudy", "StoppedBefore", "run_launch", "stop_on_signals"]
 
@@ -65,8 +64,7 @@ class _Launch:
         self.task, self.config, self.data_dir = task, config, data_dir
         self.waiting_for, self.stack = waiting_for, stack
         self.settings = preparation.checked_settings(task, config)
-        consent_file = self.settings.consent_file
-        self.consent = load_consent(Path(consent_file).expanduser()) if consent_file else None
+        self.consent = preparation.consent_of(self.settings)
         self.asked = preparation.settings_of(config)
         self.task_name = str(config.mephisto.task.task_name)
 

@@ -36,7 +36,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
 from parlai_humaneval._util.terminal import plain_logs
 from parlai_humaneval.i18n.translate import worded
-from parlai_humaneval.materials.consent import Consent
+from parlai_humaneval.materials.consent import Consent, load_consent
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.backends.human import Desk, offered
 from parlai_humaneval.models.zoo.entries import load_zoo
@@ -237,6 +237,10 @@ def data_directory(data_dir: Path) -> Iterator[None]:
 
 def shut(folder: Path) -> str:
     return f"chmod -R o-rwx {shlex.quote(str(folder))}"
+
+
+def consent_of(settings: TaskConfig) -> Consent | None:
+    return load_consent(Path(settings.consent_file).expanduser()) if settings.consent_file else None
 
 
 def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from mephisto_tasks.launch import new_study
 SOURCE = (Path(__file__).parents[2] / "mephisto_tasks/webapp/src/new/wire.ts").read_text(encoding="utf-8")
 INTERFACES = dict(re.findall(r"export interface (\w+) \{\n(.*?)\n\}", SOURCE, re.DOTALL))
 OF_THE_PAGE = {
-    "Draft": {"bars", "question", "amount", "fields", "others"},  # which the command adds
+    "Draft": {"bars", "fee", "question", "amount", "fields", "others"},  # which the command adds
 }
 TYPES = {
     str: "string",

@@ -198,6 +198,8 @@ CASES = [
 @contextmanager
 def with_the_example(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """``examples/own_crowd`` is installed for as long as the block lasts, as pip would do it."""
+    from mephisto.operations import registry as mephistos
+
     text = (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")
     (entry_point,) = re.findall(r'^password = "(.*)"$', text, re.MULTILINE)
     shutil.copytree(EXAMPLE / "password_crowd", folder / "password_crowd")
@@ -214,6 +216,7 @@ def with_the_example(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     for cache in caches:
         cache.cache_clear()
     yield
+    mephistos.PROVIDERS.pop("password", None)
     plugins._installed.cache_clear()
     for cache in caches[1:]:
         cache.cache_clear()

@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 96_606
+LINES = 96_610
 FILES = 409
 LONGEST = 600
 """Lines of a file, which has one idea."""

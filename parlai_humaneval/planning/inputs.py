@@ -318,9 +318,13 @@ def text_template(file: str, filled: Callable[[Any], str] | None = None) -> Temp
     return blocks.from_string(packaged(file).read_text(encoding="utf-8"))
 
 
+def _filled(value: object) -> str:  # a name, as the template is compiled once for each function
+    return str(value).translate(str.maketrans(*_FILLED))
+
+
 def paragraphs(block: str, **facts: Any) -> tuple[str, ...]:
     """The non-empty paragraphs of a block."""
-    template = text_template("plan_words.jinja", lambda value: str(value).translate(str.maketrans(*_FILLED)))
+    template = text_template("plan_words.jinja", _filled)
     text = "".join(template.blocks[block](template.new_context(facts)))
     parts = [" ".join(re.split(r"[ \n]+", part.strip(" \n"))) for part in re.split(r"\n\s*\n", text) if part.strip()]
     return tuple(part.translate(str.maketrans(*reversed(_FILLED))) for part in parts)
